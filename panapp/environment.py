@@ -391,6 +391,10 @@ def issuer(name: str, *, secure: bool, needed_by: tuple[str, ...]) -> str | None
     return _base_address(name, value, path=re.sub("[?#].*", "", path), secure=secure)
 
 
+METRICS_PATH = "/v1/metrics"
+"""Where a collector takes metrics (OTLP 1.5, section OTLP/HTTP Request)."""
+
+
 def collector(name: str, *, needed_by: str) -> str:
     """Base address of an OpenTelemetry collector, as `https://collector.example:4318`; empty if unset.
 
@@ -406,6 +410,8 @@ def collector(name: str, *, needed_by: str) -> str:
     parts = urlsplit(value)
     if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
         raise ImproperlyConfigured(f"{name} must be https, except on this machine")
+    if parts.path.endswith(METRICS_PATH):
+        raise ImproperlyConfigured(f"{name} must be without {METRICS_PATH}, which is added")
     try:
         version("opentelemetry-exporter-otlp-proto-http")
     except PackageNotFoundError:

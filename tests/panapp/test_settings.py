@@ -492,6 +492,7 @@ def test_collector_has_an_address_and_headers_or_is_off(production: dict[str, st
                     "grpc://127.0.0.1",
                     "https://ana:s3cret@collector.example",
                     "https://collector.example/?a=b",
+                    "https://collector.example/v1/metrics/",
                 ),
             )
         ),
