@@ -143,6 +143,16 @@ def test_administrator_signs_in_by_es256_after_a_change_of_keys(
     assert User.objects.get(username="root").is_superuser
 
 
+def test_person_who_cancels_at_the_provider_is_not_signed_in(
+    organization: Organization, visitor: Visitor
+) -> None:
+    page = visitor.open("/sign-in/")
+    page.get_by_role("link", name=SIGN_IN).click()
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.get_by_text("127.0.0.1 did not sign you in.")).to_be_visible()
+    assert not User.objects.exists()
+
+
 def test_local_administrator_signs_in_while_the_provider_is_down(
     organization: Organization, peer: Peer, visitor: Visitor
 ) -> None:

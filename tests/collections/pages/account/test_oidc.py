@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -51,6 +51,7 @@ from tests.collections.accounts.oidc.scene import (
 )
 from tests.page_text import page_text
 from tests.scenes import PASSWORD, account
+from web.busy import BusyError
 
 pytestmark = pytest.mark.django_db
 
@@ -281,7 +282,10 @@ def test_answer_with_another_state_or_none_asks_the_provider_nothing(
     # The attempt is over: the right state comes too late.
     refused(client, came_back(client, sent), "state")
     refused(client, came_back(client, begun(client), iss="http://127.0.0.1:1"), "issuer")
-    refused(client, came_back(client, begun(client), error="access_denied"), "the provider's own refusal")
+    answer = came_back(client, begun(client), error="access_denied")
+    page = refused(client, answer, "the provider's own refusal", status=403)
+    assert "127.0.0.1 did not sign you in." in page
+    assert "was refused" not in page
     refused(client, came_back(client, begun(client), code=""), "no code")
     refused(client, came_back(client, begun(client), code="x" * 5_000), "no code")
     assert provider.count("/token") == 0
@@ -358,12 +362,13 @@ def test_provider_that_answers_badly_holds_no_thread_for_long(
 
 
 def test_provider_that_is_down_is_asked_once_and_passwords_work(client: Client, provider: Provider) -> None:
-    account("mary")
     provider.answers["/.well-known/openid-configuration"] = lambda: (500, iter(()))
     assert [client.get(START).status_code for _ in range(3)] == [503] * 3
     assert provider.count("/.well-known/openid-configuration") == 1
+    refused(client, client.get(START), "discovery document", status=503)
     page = page_text(client.get("/sign-in/"))
     assert "Sign in with your organization’s account" in page
+    account("mary")
     client.post("/sign-in/", {"username": "mary", "password": PASSWORD})
     assert is_signed_in(client)
 
@@ -439,6 +444,36 @@ def test_answers_from_one_address_are_limited(
     provider.answers["/token"] = lambda: (400, iter(()))
     assert [came_back(client, begun(client)).status_code for _ in range(4)] == [400, 400, 503, 503]
     assert provider.count("/token") == 2
+
+
+def test_answer_that_was_turned_away_is_taken_when_it_is_sent_again(
+    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code was not sent: neither while answers are limited, nor while requests are."""
+    sent = begun(client)
+    provider.token = signed(provider.claims(sent["nonce"]))
+    with monkeypatch.context() as limited:
+        limited.setattr(oidc, "MOST_A_MINUTE", 0)
+        assert came_back(client, sent).status_code == 503
+    with monkeypatch.context() as limited:
+        limited.setattr(requests_of_provider, "_places", BoundedSemaphore(1))
+        with requests_of_provider._places:
+            assert came_back(client, sent).status_code == 503
+    assert provider.count("/token") == 0
+    assert came_back(client, sent).status_code == 302
+    assert is_signed_in(client)
+
+
+def test_answer_whose_code_was_sent_is_over_if_keys_cannot_be_fetched(
+    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> list[dict[str, Any]]:
+        raise BusyError
+
+    sent = begun(client)
+    provider.token = signed(provider.claims(sent["nonce"]))
+    monkeypatch.setattr(oidc, "provider_keys", busy)
+    refused(client, came_back(client, sent), "too many requests for keys", status=503)
 
 
 def test_person_without_a_role_gets_a_page_and_no_account(client: Client, provider: Provider) -> None:
