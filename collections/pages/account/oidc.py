@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import structlog
 from axes.helpers import get_client_ip_address
 from django.conf import settings
-from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.core import signing
 from django.core.cache import cache
@@ -41,7 +40,7 @@ from accounts.oidc.refusals import (
     SwitchedOffError,
 )
 from log.audit.sign_in import ORGANIZATION, record_refused_sign_in
-from pages.account.proofs import authentication_remember
+from pages.account.sign_in import first_step_passed
 from web.busy import BusyError
 from web.request_counts import times_asked
 
@@ -133,8 +132,7 @@ class ProviderAnswerView(View):
         except SignInRefusedError as error:
             response = _refused(request, error)
         else:
-            _sign_in(request, user, person)
-            response = redirect(attempt.onward)
+            response = _signed_in(request, user, person, attempt.onward)
         response.delete_cookie(_cookie())
         return response
 
@@ -222,11 +220,17 @@ def _token(request: HttpRequest, organization: Organization, attempt: Attempt, c
         raise
 
 
-def _sign_in(request: HttpRequest, user: User, person: Person) -> None:
+def _signed_in(request: HttpRequest, user: User, person: Person, onward: str) -> HttpResponse:
     stated = "stated" if person.second_factor else "not stated"
-    request.sign_in_details = {"with": ORGANIZATION, "second_factor": stated}  # type: ignore[attr-defined]  # log.audit reads it
-    login(request, user, backend=BACKEND)
-    authentication_remember(request, person.authenticated_at)
+    return first_step_passed(
+        request,
+        user,
+        backend=BACKEND,
+        onward=onward,
+        details={"with": ORGANIZATION, "second_factor": stated},
+        authenticated_at=person.authenticated_at,
+        has_second_factor=person.second_factor,
+    )
 
 
 def _refused(request: HttpRequest, error: SignInRefusedError) -> HttpResponse:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from threading import BoundedSemaphore, Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +24,8 @@ from accounts.api_tokens.operations import token_create
 from accounts.oidc import provider as requests_of_provider
 from accounts.oidc.models import Identity
 from accounts.oidc.operations import OrganizationPasswordError
+from accounts.second_factor.operations import begun_secret
+from accounts.second_factor.operations import timezone as clock_of_codes
 from log.audit.models import Entry
 from pages.account import oidc, proofs
 from panprivacy.formats.errors import FieldError
@@ -49,6 +51,7 @@ from tests.collections.accounts.oidc.scene import (
     signed,
     signed_in_as,
 )
+from tests.collections.accounts.second_factor.scene import code_of
 from tests.page_text import page_text
 from tests.scenes import PASSWORD, account
 from web.busy import BusyError
@@ -589,6 +592,64 @@ def test_organizations_account_has_and_gets_no_password(client: Client, provider
     assert admin.post(address, new).status_code == 403
     assert admin.get(address.replace(f"/{user.pk}/", "/x/")).status_code == 404
     assert not User.objects.get(pk=user.pk).has_usable_password()
+
+
+def test_second_factor_that_the_provider_does_not_state_is_asked_for_here(
+    client: Client, provider: Provider, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SECOND_FACTOR = "administrators"
+    answer = signed_in_as(client, provider, "?next=/plan/", groups=[ADMINISTRATORS], amr=["pwd"])
+    enrol, code = reverse("sign-in-enrol"), reverse("sign-in-code")
+    assert (answer["Location"], is_signed_in(client)) == (enrol, False)
+    assert client.get(reverse("own-tokens")).status_code == 302
+    client.get(enrol)
+    user = User.objects.get()
+    secret = begun_secret(user)
+    assert secret is not None
+    assert client.post(enrol, {"code": "000"}).status_code == 422
+    assert not is_signed_in(client)
+    now = time.time()
+    page = client.post(enrol, {"code": code_of(secret, now)})
+    assert "/plan/" in page_text(page)
+    assert is_signed_in(client)
+    assert last_entry().details == {"with": "organization", "second_factor": "not stated"}
+    client.logout()
+
+    # From then on its code is asked for, whatever the role; the proof at the provider outlives that page.
+    answer = signed_in_as(client, provider, auth_time=timedelta())
+    assert (answer["Location"], is_signed_in(client)) == (code, False)
+    assert client.post(code, {"code": code_of(secret, now)}).status_code == 422
+    monkeypatch.setattr(clock_of_codes, "now", lambda: datetime.now(UTC) + timedelta(seconds=30))
+    assert client.post(code, {"code": code_of(secret, now + 30)}).status_code == 302
+    assert is_signed_in(client)
+    assert START not in page_text(client.get(reverse("own-tokens")))
+
+
+@pytest.mark.parametrize(
+    ("policy", "group", "amr", "is_asked"),
+    [
+        ("required", GROUP, None, True),
+        ("required", GROUP, "mfa", True),
+        ("required", GROUP, ["mfa"], False),
+        ("administrators", ADMINISTRATORS, ["pwd", "mfa"], False),
+        ("administrators", GROUP, ["pwd"], False),
+        ("optional", ADMINISTRATORS, None, False),
+        ("off", ADMINISTRATORS, None, False),
+    ],
+)
+def test_second_factor_is_asked_for_if_the_role_must_have_one(
+    client: Client,
+    provider: Provider,
+    settings: LazySettings,
+    policy: str,
+    group: str,
+    amr: Any,
+    is_asked: bool,
+) -> None:
+    settings.SECOND_FACTOR = policy
+    answer = signed_in_as(client, provider, groups=[group], amr=amr)
+    assert answer["Location"] == (reverse("sign-in-enrol") if is_asked else "/")
+    assert is_signed_in(client) is not is_asked
 
 
 def test_token_needs_a_fresh_proof_at_the_provider(client: Client, provider: Provider) -> None:
