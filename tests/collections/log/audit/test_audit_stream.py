@@ -322,14 +322,15 @@ def test_end_that_comes_before_ours_is_no_receipt(
         # Or the end would wait for a receipt of what is in front of it.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secured:
-            own = context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=False)
-            own.settimeout(0.5)
+            connection = context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=False)
+            connection.settimeout(0.5)
             with suppress(OSError):
-                own.unwrap()
+                connection.unwrap()
         else:
             connection.shutdown(socket.SHUT_WR)
         has_ended.set()
         time.sleep(1)
+        connection.close()  # the one of TLS is not the one that `serving` closes
 
     def written(receiver: syslog.SyslogReceiver, connection: socket.socket, entries: Any) -> None:
         write(receiver, connection, entries)
