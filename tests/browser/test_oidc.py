@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +13,12 @@ from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
 
 from accounts.api_tokens.models import ApiToken
+from accounts.second_factor.operations import begun_secret
 from log.audit.models import Entry
 from tests.browser.accessibility import violations
 from tests.browser.conftest import Visitor
 from tests.collections.accounts.oidc.scene import ANSWER, CLIENT_SECRET
+from tests.collections.accounts.second_factor.scene import code_of
 from tests.panapp.scene import ROOT, complete, load
 from tests.peers.conversations import Peer
 from tests.peers.node_packages import running
@@ -141,6 +144,34 @@ def test_administrator_signs_in_by_es256_after_a_change_of_keys(
     at_provider(page, "root")
     page.wait_for_url(f"{visitor.address}/admin/")
     assert User.objects.get(username="root").is_superuser
+
+
+def test_administrator_sets_up_the_factor_that_the_provider_does_not_state(
+    organization: Organization, visitor: Visitor, settings: LazySettings
+) -> None:
+    settings.SECOND_FACTOR = "administrators"
+    organization.group("root", "telemetry-admins")
+    page = visitor.open("/admin/")
+    page.get_by_role("link", name=SIGN_IN).click()
+    at_provider(page, "root")
+    expect(page.get_by_role("heading", name="Set up a second factor")).to_be_visible()
+    assert violations(visitor) == []
+    secret = begun_secret(User.objects.get(username="root"))
+    assert secret is not None
+    page.get_by_role("textbox", name="Code").fill(code_of(secret, time.time()))
+    page.get_by_role("button", name="Set it up and sign in").click()
+    expect(page.get_by_role("heading", name="Your recovery codes")).to_be_visible()
+    assert visitor.open("/admin/").url == f"{visitor.address}/admin/"
+
+
+def test_person_who_cancels_at_the_provider_is_not_signed_in(
+    organization: Organization, visitor: Visitor
+) -> None:
+    page = visitor.open("/sign-in/")
+    page.get_by_role("link", name=SIGN_IN).click()
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.get_by_text("127.0.0.1 did not sign you in.")).to_be_visible()
+    assert not User.objects.exists()
 
 
 def test_local_administrator_signs_in_while_the_provider_is_down(

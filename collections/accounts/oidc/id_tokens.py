@@ -36,14 +36,14 @@ Keys = Callable[[bool], list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Person:
-    """What a verified ID token says of a person.
+    """What a verified ID token states of a person.
 
     Attributes:
         subject: the person's name for good, unique at the issuer.
         name: what the provider calls the person at present; may be empty.
         groups: names of groups.
-        authenticated_at: when the provider last asked for credentials, in seconds since 1970; None if it does
-            not say.
+        authenticated_at: when the provider last asked for credentials, in seconds since 1970; None if that
+            is not stated.
         second_factor: whether the provider states that it asked for one.
     """
 

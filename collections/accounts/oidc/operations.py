@@ -114,7 +114,7 @@ def _name(issuer: str, person: Person) -> str:
 
 def passwords_guard() -> None:
     """Have every save refuse a password for an account of the organization, which could not close this second
-    way in."""
+    sign-in path."""
     pre_save.connect(_refuse_password, sender=User, dispatch_uid="oidc_passwords")
 
 

@@ -127,7 +127,7 @@ def provider_keys(organization: Organization, fresh: bool) -> list[dict[str, Any
 
 
 def _description(organization: Organization) -> dict[str, Any]:
-    """What the discovery document says, of what is needed (OpenID Connect Discovery 1.0, 4)."""
+    """The fields of the discovery document that are needed (OpenID Connect Discovery 1.0, 4)."""
     name = _kept_as(organization, "description")
     kept = cache.get(name)
     if kept is not None:

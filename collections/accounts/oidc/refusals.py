@@ -10,6 +10,13 @@ class ProviderSilentError(SignInRefusedError):
     """The provider did not answer, or not as a provider does."""
 
 
+class ProviderRefusedError(SignInRefusedError):
+    """The provider sent the browser back with an error, or the person cancelled there."""
+
+    def __init__(self) -> None:
+        super().__init__("the provider's own refusal")
+
+
 class NoRoleError(SignInRefusedError):
     """None of the person's groups has a role."""
 

@@ -17,7 +17,7 @@ from accounts.api_tokens.operations import longest_days
 from accounts.api_tokens.selectors import scopes_open_to
 from accounts.second_factor.selectors import factor_of
 from log.audit.access import signed_in_user
-from pages.account.proofs import code_field, code_proved, organization_proved
+from pages.account.proofs import code_field, code_proved, is_recently_authenticated
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 
@@ -64,7 +64,7 @@ class SignOutForm(forms.Form):
     @property
     def needs_provider(self) -> bool:
         """Whether the person must go to the provider first."""
-        return "password" not in self.fields and not organization_proved(self._request)
+        return "password" not in self.fields and not is_recently_authenticated(self._request)
 
     def clean(self) -> dict[str, Any]:
         """What was asked for, if the person has proved itself."""

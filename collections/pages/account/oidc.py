@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import structlog
 from axes.helpers import get_client_ip_address
 from django.conf import settings
-from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.core import signing
 from django.core.cache import cache
@@ -35,12 +34,13 @@ from accounts.oidc.operations import account_sign_in
 from accounts.oidc.provider import authorization_address, id_token, provider_keys
 from accounts.oidc.refusals import (
     NoRoleError,
+    ProviderRefusedError,
     ProviderSilentError,
     SignInRefusedError,
     SwitchedOffError,
 )
 from log.audit.sign_in import ORGANIZATION, record_refused_sign_in
-from pages.account.proofs import organization_proof
+from pages.account.sign_in import first_step_passed
 from web.busy import BusyError
 from web.request_counts import times_asked
 
@@ -130,12 +130,9 @@ class ProviderAnswerView(View):
             person = _person(request, organization, attempt)
             user = account_sign_in(organization=organization, person=person)
         except SignInRefusedError as error:
-            account = error.account if isinstance(error, SwitchedOffError) else ""
-            record_refused_sign_in(account=account, reason=str(error))
             response = _refused(request, error)
         else:
-            _sign_in(request, user, person)
-            response = redirect(attempt.onward)
+            response = _signed_in(request, user, person, attempt.onward)
         response.delete_cookie(_cookie())
         return response
 
@@ -153,7 +150,7 @@ def _cookie() -> str:
 
 
 def _redirect_uri(request: HttpRequest) -> str:
-    # On the host at which the browser has the cookie; the provider compares it with what it was told.
+    # On the host at which the browser has the cookie; the provider compares it with the one of the start.
     return request.build_absolute_uri(reverse("sign-in-organization-answer"))
 
 
@@ -166,55 +163,79 @@ def _onward(request: HttpRequest) -> str:
 
 
 def _attempt(request: HttpRequest, organization: Organization) -> Attempt:
-    """The attempt that this answer ends, once."""
+    """The attempt that this answer ends."""
     try:
-        members: dict[str, Any] = signing.loads(
+        fields: dict[str, Any] = signing.loads(
             request.COOKIES.get(_cookie(), ""), salt=_SALT, max_age=ATTEMPT_SECONDS
         )
     except signing.BadSignature:
         raise SignInRefusedError("state") from None
-    attempt = Attempt(**members)
+    attempt = Attempt(**fields)
     if not constant_time_compare(request.GET.get("state", ""), attempt.state):
         raise SignInRefusedError("state")
     if request.GET.get("iss", organization.issuer) != organization.issuer:  # RFC 9207
         raise SignInRefusedError("issuer")
-    used = f"oidc-attempt-{sha256(attempt.state.encode()).hexdigest()}"
-    if not cache.add(used, 1, ATTEMPT_SECONDS):
-        raise SignInRefusedError("state used")
     return attempt
 
 
 def _person(request: HttpRequest, organization: Organization, attempt: Attempt) -> Person:
     code = request.GET.get("code", "")
     if "error" in request.GET:
-        raise SignInRefusedError("the provider's own refusal")
+        raise ProviderRefusedError
     if not (0 < len(code) <= LONGEST_CODE and code.isascii() and code.isprintable()):
         raise SignInRefusedError("no code")
     asker = get_client_ip_address(request) or ""
     if times_asked("oidc-answers", asker, seconds=60, now=timezone.now()) > MOST_A_MINUTE:
         raise BusyError
-    token = id_token(organization, code=code, redirect_uri=_redirect_uri(request), verifier=attempt.verifier)
-    person = person_of(
-        token,
-        organization=organization,
-        keys=partial(provider_keys, organization),
-        nonce=attempt.nonce,
-        begun=attempt.begun,
-        now=time.time(),
-    )
+    token = _token(request, organization, attempt, code)
+    try:
+        person = person_of(
+            token,
+            organization=organization,
+            keys=partial(provider_keys, organization),
+            nonce=attempt.nonce,
+            begun=attempt.begun,
+            now=time.time(),
+        )
+    except BusyError:
+        # The code is spent, so the same answer must not be sent again.
+        raise ProviderSilentError("too many requests for keys") from None
     if attempt.again and (person.authenticated_at or 0) < attempt.begun - LEEWAY_SECONDS:
         raise SignInRefusedError("time of authentication")
     return person
 
 
-def _sign_in(request: HttpRequest, user: User, person: Person) -> None:
+def _token(request: HttpRequest, organization: Organization, attempt: Attempt, code: str) -> str:
+    """The ID token of an attempt, once."""
+    used = f"oidc-attempt-{sha256(attempt.state.encode()).hexdigest()}"
+    if not cache.add(used, 1, ATTEMPT_SECONDS):
+        raise SignInRefusedError("state used")
+    try:
+        return id_token(
+            organization, code=code, redirect_uri=_redirect_uri(request), verifier=attempt.verifier
+        )
+    except BusyError:
+        # The code was not sent: the browser may send the same answer again.
+        cache.delete(used)
+        raise
+
+
+def _signed_in(request: HttpRequest, user: User, person: Person, onward: str) -> HttpResponse:
     stated = "stated" if person.second_factor else "not stated"
-    request.sign_in_details = {"with": ORGANIZATION, "second_factor": stated}  # type: ignore[attr-defined]  # log.audit reads it
-    login(request, user, backend=BACKEND)
-    organization_proof(request, person.authenticated_at)
+    return first_step_passed(
+        request,
+        user,
+        backend=BACKEND,
+        onward=onward,
+        details={"with": ORGANIZATION, "second_factor": stated},
+        authenticated_at=person.authenticated_at,
+        has_second_factor=person.second_factor,
+    )
 
 
 def _refused(request: HttpRequest, error: SignInRefusedError) -> HttpResponse:
+    account = error.account if isinstance(error, SwitchedOffError) else ""
+    record_refused_sign_in(account=account, reason=str(error))
     logger.warning("organization_sign_in_refused", reason=str(error))
     provider = urlsplit(_organization().issuer).hostname
     status, reason = 400, f"The answer of {provider} was refused ({error}). Sign in once more."
@@ -222,6 +243,8 @@ def _refused(request: HttpRequest, error: SignInRefusedError) -> HttpResponse:
         status, reason = 403, "None of your groups has a role here. Ask the administrators of your accounts."
     elif isinstance(error, SwitchedOffError):
         status, reason = 403, "Your account is switched off here. Ask an administrator of this site."
+    elif isinstance(error, ProviderRefusedError):
+        status, reason = 403, f"{provider} did not sign you in."
     elif isinstance(error, ProviderSilentError):
         status, reason = (
             503,

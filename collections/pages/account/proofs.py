@@ -37,12 +37,12 @@ _PROVED_AT = "organization_proved_at"
 """Of a session: when the provider last asked this person for credentials, in seconds since 1970."""
 
 
-def organization_proof(request: HttpRequest, authenticated_at: float | None) -> None:
-    """Remember what the provider said of that; None if it said nothing."""
+def authentication_remember(request: HttpRequest, authenticated_at: float | None) -> None:
+    """Keep that time in the session; None if the provider stated none."""
     request.session[_PROVED_AT] = authenticated_at
 
 
-def organization_proved(request: HttpRequest) -> bool:
+def is_recently_authenticated(request: HttpRequest) -> bool:
     """Whether the provider asked this person for credentials a moment ago."""
     at = request.session.get(_PROVED_AT)
     return at is not None and abs(time.time() - at) < PROVED_SECONDS

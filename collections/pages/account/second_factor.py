@@ -32,7 +32,9 @@ from pages.account.views import PasswordOwnersView
 class SecondFactorView(PasswordOwnersView):
     """Its state, and what can be done."""
 
-    refusal = "Your second factor is your organization's: you sign in with its account."
+    refusal = (
+        "You sign in with your organization's account. An administrator can reset its second factor here."
+    )
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self._page(request, ProofForm(request))

@@ -1,10 +1,12 @@
-"""Signing in: the password, then a code if the account has a second factor or must set one up.
+"""Signing in: the password or the organization's provider, then a code if the account has a second factor or
+must set one up.
 
-The person is not signed in between the two: the session only remembers, for ten minutes, whose password was
-right.
+The person is not signed in between the two: the session only remembers, for ten minutes, who passed the first
+step.
 """
 
 import time
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,16 +26,63 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.second_factor.operations import FactorStateError, SecondFactorError
 from accounts.second_factor.selectors import factor_of, factor_required
+from log.audit.sign_in import NOTHING
 from pages.account.enrolment import (
     enrolment_begin,
     enrolment_confirm,
     enrolment_context,
     enrolment_secret,
 )
-from pages.account.proofs import code_field, code_proved
+from pages.account.proofs import authentication_remember, code_field, code_proved
 
 PENDING = "second_factor_pending"
 PENDING_SECONDS = 600
+
+
+def first_step_passed(
+    request: HttpRequest,
+    user: User,
+    *,
+    backend: str,
+    onward: str,
+    details: Mapping[str, Any] = NOTHING,
+    authenticated_at: float | None = None,
+    has_second_factor: bool = False,
+) -> HttpResponse:
+    """Open the session and lead onward, or lead to the second step if the account has one.
+
+    Args:
+        backend: from which the session loads the account.
+        onward: the address that the person asked for.
+        details: of the entry in the audit log.
+        authenticated_at: when the provider asked for credentials, in seconds since 1970; None if it did not.
+        has_second_factor: whether the provider states that it asked for one.
+    """
+    passed = {
+        "backend": backend,
+        "details": dict(details),
+        "authenticated_at": authenticated_at,
+        "next": onward,
+    }
+    factor = factor_of(user)
+    if has_second_factor or (factor is None and not factor_required(user)):
+        return redirect(_session_open(request, user, passed))
+    request.session[PENDING] = {
+        **passed,
+        "user": user.pk,
+        "mark": user.get_session_auth_hash(),
+        "at": time.time(),
+    }
+    request.session.cycle_key()
+    return redirect("sign-in-enrol" if factor is None else "sign-in-code")
+
+
+def _session_open(request: HttpRequest, user: User, passed: Mapping[str, Any]) -> str:
+    """Returns the address that the person asked for."""
+    request.sign_in_details = passed["details"]  # type: ignore[attr-defined]  # log.audit reads it
+    login(request, user, backend=passed["backend"])
+    authentication_remember(request, passed["authenticated_at"])
+    return str(passed["next"])
 
 
 class SignInView(LoginView):
@@ -46,23 +95,13 @@ class SignInView(LoginView):
         return super().get_context_data(**given, provider=provider)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        user = form.get_user()
-        if not isinstance(user, User) or (factor_of(user) is None and not factor_required(user)):
-            return super().form_valid(form)
-        self.request.session[PENDING] = {
-            "user": user.pk,
-            "backend": user.backend,
-            "mark": user.get_session_auth_hash(),
-            "at": time.time(),
-            "next": self.get_success_url(),
-        }
-        self.request.session.cycle_key()
-        return redirect("sign-in-code" if factor_of(user) else "sign-in-enrol")
+        user: Any = form.get_user()
+        return first_step_passed(self.request, user, backend=user.backend, onward=self.get_success_url())
 
 
 @method_decorator([never_cache, sensitive_post_parameters("code")], name="dispatch")
 class _SecondStepView(View):
-    """A page for those whose password was right a moment ago."""
+    """A page for those who passed the first step a moment ago."""
 
     has_factor: bool
 
@@ -78,9 +117,7 @@ class _SecondStepView(View):
 
     def signed_in(self) -> str:
         """Open the session; returns the address that the person asked for."""
-        pending = self.request.session.pop(PENDING)
-        login(self.request, self.user, backend=pending["backend"])
-        return str(pending["next"])
+        return _session_open(self.request, self.user, self.request.session.pop(PENDING))
 
 
 class CodeView(_SecondStepView):
@@ -130,7 +167,7 @@ def _field() -> dict[str, Any]:
 
 
 def _pending_user(request: HttpRequest) -> User | None:
-    """Whose password was right, if that was lately and still is so."""
+    """Who passed the first step, if that was lately and the account is still the same."""
     pending = request.session.get(PENDING)
     if pending is None or not 0 <= time.time() - pending["at"] < PENDING_SECONDS:
         return None

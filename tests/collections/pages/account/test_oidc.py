@@ -5,8 +5,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
-from threading import Thread
+from datetime import UTC, datetime, timedelta
+from threading import BoundedSemaphore, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +24,8 @@ from accounts.api_tokens.operations import token_create
 from accounts.oidc import provider as requests_of_provider
 from accounts.oidc.models import Identity
 from accounts.oidc.operations import OrganizationPasswordError
+from accounts.second_factor.operations import begun_secret
+from accounts.second_factor.operations import timezone as clock_of_codes
 from log.audit.models import Entry
 from pages.account import oidc, proofs
 from panprivacy.formats.errors import FieldError
@@ -49,8 +51,10 @@ from tests.collections.accounts.oidc.scene import (
     signed,
     signed_in_as,
 )
+from tests.collections.accounts.second_factor.scene import code_of
 from tests.page_text import page_text
 from tests.scenes import PASSWORD, account
+from web.busy import BusyError
 
 pytestmark = pytest.mark.django_db
 
@@ -281,7 +285,10 @@ def test_answer_with_another_state_or_none_asks_the_provider_nothing(
     # The attempt is over: the right state comes too late.
     refused(client, came_back(client, sent), "state")
     refused(client, came_back(client, begun(client), iss="http://127.0.0.1:1"), "issuer")
-    refused(client, came_back(client, begun(client), error="access_denied"), "the provider's own refusal")
+    answer = came_back(client, begun(client), error="access_denied")
+    page = refused(client, answer, "the provider's own refusal", status=403)
+    assert "127.0.0.1 did not sign you in." in page
+    assert "was refused" not in page
     refused(client, came_back(client, begun(client), code=""), "no code")
     refused(client, came_back(client, begun(client), code="x" * 5_000), "no code")
     assert provider.count("/token") == 0
@@ -358,12 +365,13 @@ def test_provider_that_answers_badly_holds_no_thread_for_long(
 
 
 def test_provider_that_is_down_is_asked_once_and_passwords_work(client: Client, provider: Provider) -> None:
-    account("mary")
     provider.answers["/.well-known/openid-configuration"] = lambda: (500, iter(()))
     assert [client.get(START).status_code for _ in range(3)] == [503] * 3
     assert provider.count("/.well-known/openid-configuration") == 1
+    refused(client, client.get(START), "discovery document", status=503)
     page = page_text(client.get("/sign-in/"))
     assert "Sign in with your organization’s account" in page
+    account("mary")
     client.post("/sign-in/", {"username": "mary", "password": PASSWORD})
     assert is_signed_in(client)
 
@@ -439,6 +447,36 @@ def test_answers_from_one_address_are_limited(
     provider.answers["/token"] = lambda: (400, iter(()))
     assert [came_back(client, begun(client)).status_code for _ in range(4)] == [400, 400, 503, 503]
     assert provider.count("/token") == 2
+
+
+def test_answer_that_was_turned_away_is_taken_when_it_is_sent_again(
+    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code was not sent: neither while answers are limited, nor while requests are."""
+    sent = begun(client)
+    provider.token = signed(provider.claims(sent["nonce"]))
+    with monkeypatch.context() as limited:
+        limited.setattr(oidc, "MOST_A_MINUTE", 0)
+        assert came_back(client, sent).status_code == 503
+    with monkeypatch.context() as limited:
+        limited.setattr(requests_of_provider, "_places", BoundedSemaphore(1))
+        with requests_of_provider._places:
+            assert came_back(client, sent).status_code == 503
+    assert provider.count("/token") == 0
+    assert came_back(client, sent).status_code == 302
+    assert is_signed_in(client)
+
+
+def test_answer_whose_code_was_sent_is_over_if_keys_cannot_be_fetched(
+    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> list[dict[str, Any]]:
+        raise BusyError
+
+    sent = begun(client)
+    provider.token = signed(provider.claims(sent["nonce"]))
+    monkeypatch.setattr(oidc, "provider_keys", busy)
+    refused(client, came_back(client, sent), "too many requests for keys", status=503)
 
 
 def test_person_without_a_role_gets_a_page_and_no_account(client: Client, provider: Provider) -> None:
@@ -554,6 +592,64 @@ def test_organizations_account_has_and_gets_no_password(client: Client, provider
     assert admin.post(address, new).status_code == 403
     assert admin.get(address.replace(f"/{user.pk}/", "/x/")).status_code == 404
     assert not User.objects.get(pk=user.pk).has_usable_password()
+
+
+def test_second_factor_that_the_provider_does_not_state_is_asked_for_here(
+    client: Client, provider: Provider, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SECOND_FACTOR = "administrators"
+    answer = signed_in_as(client, provider, "?next=/plan/", groups=[ADMINISTRATORS], amr=["pwd"])
+    enrol, code = reverse("sign-in-enrol"), reverse("sign-in-code")
+    assert (answer["Location"], is_signed_in(client)) == (enrol, False)
+    assert client.get(reverse("own-tokens")).status_code == 302
+    client.get(enrol)
+    user = User.objects.get()
+    secret = begun_secret(user)
+    assert secret is not None
+    assert client.post(enrol, {"code": "000"}).status_code == 422
+    assert not is_signed_in(client)
+    now = time.time()
+    page = client.post(enrol, {"code": code_of(secret, now)})
+    assert "/plan/" in page_text(page)
+    assert is_signed_in(client)
+    assert last_entry().details == {"with": "organization", "second_factor": "not stated"}
+    client.logout()
+
+    # From then on its code is asked for, whatever the role; the proof at the provider outlives that page.
+    answer = signed_in_as(client, provider, auth_time=timedelta())
+    assert (answer["Location"], is_signed_in(client)) == (code, False)
+    assert client.post(code, {"code": code_of(secret, now)}).status_code == 422
+    monkeypatch.setattr(clock_of_codes, "now", lambda: datetime.now(UTC) + timedelta(seconds=30))
+    assert client.post(code, {"code": code_of(secret, now + 30)}).status_code == 302
+    assert is_signed_in(client)
+    assert START not in page_text(client.get(reverse("own-tokens")))
+
+
+@pytest.mark.parametrize(
+    ("policy", "group", "amr", "is_asked"),
+    [
+        ("required", GROUP, None, True),
+        ("required", GROUP, "mfa", True),
+        ("required", GROUP, ["mfa"], False),
+        ("administrators", ADMINISTRATORS, ["pwd", "mfa"], False),
+        ("administrators", GROUP, ["pwd"], False),
+        ("optional", ADMINISTRATORS, None, False),
+        ("off", ADMINISTRATORS, None, False),
+    ],
+)
+def test_second_factor_is_asked_for_if_the_role_must_have_one(
+    client: Client,
+    provider: Provider,
+    settings: LazySettings,
+    policy: str,
+    group: str,
+    amr: Any,
+    is_asked: bool,
+) -> None:
+    settings.SECOND_FACTOR = policy
+    answer = signed_in_as(client, provider, groups=[group], amr=amr)
+    assert answer["Location"] == (reverse("sign-in-enrol") if is_asked else "/")
+    assert is_signed_in(client) is not is_asked
 
 
 def test_token_needs_a_fresh_proof_at_the_provider(client: Client, provider: Provider) -> None:
