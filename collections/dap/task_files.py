@@ -14,8 +14,8 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.dialects import Token, TokenHash
 from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.tokens import Token, TokenHash
 from panprivacy.protocols.dap.vdafs import PRIO3, vdaf_name
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 
@@ -127,7 +127,7 @@ def task_file_write(parameters: TaskParameters) -> str:
     if name not in VDAFS:
         raise FieldError("vdaf", f"must be one of {', '.join(VDAFS)} for Janus, not {name}")
     message = PRIO3[config.vdaf_type][0].decode(config.vdaf_configuration)
-    members = dataclasses.asdict(message)
+    fields = dataclasses.asdict(message)
     interval = config.task_interval
     ends = (config.leader_aggregator_endpoint, config.helper_aggregator_endpoint)
     own, peer = ends if parameters.role == LEADER else reversed(ends)
@@ -140,7 +140,7 @@ def task_file_write(parameters: TaskParameters) -> str:
         if leader_selects
         else "TimeInterval",
         "aggregation_mode": "Synchronous" if parameters.role == HELPER else None,
-        "vdaf": _Variant(name, members) if members else name,
+        "vdaf": _Variant(name, fields) if fields else name,
         "role": parameters.role,
         "vdaf_verify_key": base64_text.encode_url(parameters.verify_key),
         "task_info": base64_text.encode_url(config.task_info),
@@ -150,12 +150,12 @@ def task_file_write(parameters: TaskParameters) -> str:
         "min_batch_size": config.min_batch_size,
         "time_precision": config.time_precision,
         "tolerable_clock_skew": -(-CLOCK_SKEW // config.time_precision),
-        "collector_hpke_config": _hpke_members(parameters.collector_config),
+        "collector_hpke_config": _hpke_fields(parameters.collector_config),
         "aggregator_auth_token": None
         if parameters.token is None
         else {"type": parameters.token.type, "token": parameters.token.value},
-        "aggregator_auth_token_hash": _hash_members(parameters.token_hash),
-        "collector_auth_token_hash": _hash_members(parameters.collector_token_hash),
+        "aggregator_auth_token_hash": _hash_fields(parameters.token_hash),
+        "collector_auth_token_hash": _hash_fields(parameters.collector_token_hash),
     }
     return yaml.dump([task], Dumper=_Dumper, sort_keys=False)
 
@@ -163,9 +163,9 @@ def task_file_write(parameters: TaskParameters) -> str:
 class _Variant:
     """A variant of an enumeration with values: a YAML mapping with the variant's name as its tag."""
 
-    def __init__(self, name: str, members: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
         self.name = name
-        self.members = members
+        self.fields = fields
 
 
 class _Loader(yaml.SafeLoader):
@@ -184,13 +184,13 @@ class _Dumper(yaml.SafeDumper):
 def _variant_of(loader: _Loader, name: str, node: yaml.Node) -> _Variant:
     if not isinstance(node, yaml.MappingNode):
         raise yaml.YAMLError("a variant must have named values")
-    members = loader.construct_mapping(node, deep=True)
-    return _Variant(name, {str(key): value for key, value in members.items()})
+    fields = loader.construct_mapping(node, deep=True)
+    return _Variant(name, {str(key): value for key, value in fields.items()})
 
 
 _Loader.add_multi_constructor("!", _variant_of)
 _Dumper.add_representer(
-    _Variant, lambda dumper, value: dumper.represent_mapping(f"!{value.name}", value.members)
+    _Variant, lambda dumper, value: dumper.represent_mapping(f"!{value.name}", value.fields)
 )
 
 
@@ -232,18 +232,18 @@ def _configuration(task: Mapping[str, Any], role: str) -> TaskConfiguration:
 
 
 def _vdaf(value: object) -> tuple[int, bytes]:
-    name, members = (value.name, dict(value.members)) if isinstance(value, _Variant) else (value, {})
+    name, fields = (value.name, dict(value.fields)) if isinstance(value, _Variant) else (value, {})
     if not isinstance(name, str) or name not in VDAFS:
         raise FieldError("vdaf", f"must be one of {', '.join(VDAFS)}")
-    strategy = members.pop("dp_strategy", None)
+    strategy = fields.pop("dp_strategy", None)
     if strategy not in (None, {"dp_strategy": "NoDifferentialPrivacy"}):
         raise FieldError("vdaf", "must have no dp_strategy: nothing is randomized in a plain task")
     message = PRIO3[VDAFS[name]][0]
     names = {field.name for field in dataclasses.fields(message)}
-    if set(members) != names or not all(type(number) is int for number in members.values()):
+    if set(fields) != names or not all(type(number) is int for number in fields.values()):
         raise FieldError("vdaf", f"must have the whole numbers {', '.join(sorted(names)) or 'none'}")
     try:
-        return VDAFS[name], message(**members).encode()
+        return VDAFS[name], message(**fields).encode()
     except InvalidMessageError as error:
         raise FieldError("vdaf", str(error)) from None
 
@@ -263,7 +263,7 @@ def _interval(task: Mapping[str, Any]) -> Interval | None:
     return Interval(_number(task, "task_start"), _number(task, "task_duration"))
 
 
-def _hpke_members(config: HpkeConfig) -> dict[str, Any]:
+def _hpke_fields(config: HpkeConfig) -> dict[str, Any]:
     if config.kem_id not in _KEMS or config.kdf_id not in _KDFS or config.aead_id not in _AEADS:
         raise FieldError("collector_hpke_config", "must have algorithms that Janus has")
     return {
@@ -300,47 +300,47 @@ def _algorithm(config: Mapping[str, Any], name: str, known: Mapping[int, str]) -
     raise FieldError(f"collector_hpke_config.{name}", f"must be one of {', '.join(known.values())}")
 
 
-def _hash_members(token: TokenHash | None) -> dict[str, str] | None:
+def _hash_fields(token: TokenHash | None) -> dict[str, str] | None:
     return None if token is None else {"type": token.type, "hash": base64_text.encode_url(token.digest)}
 
 
 def _token(task: Mapping[str, Any]) -> Token:
     name = "aggregator_auth_token"
-    members = task[name]
-    if not isinstance(members, Mapping) or set(members) != {"type", "token"}:
+    fields = task[name]
+    if not isinstance(fields, Mapping) or set(fields) != {"type", "token"}:
         raise FieldError(name, "must have type and token")
     try:
-        return Token(_text(members, "type"), _text(members, "token"))
+        return Token(_text(fields, "type"), _text(fields, "token"))
     except ValueError as error:
         raise FieldError(name, str(error)) from None
 
 
 def _token_hash(task: Mapping[str, Any], name: str) -> TokenHash:
-    members = task[name]
-    if not isinstance(members, Mapping) or set(members) != {"type", "hash"}:
+    fields = task[name]
+    if not isinstance(fields, Mapping) or set(fields) != {"type", "hash"}:
         raise FieldError(name, "must have type and hash")
     try:
-        return TokenHash(_text(members, "type"), _bytes(members, "hash"))
+        return TokenHash(_text(fields, "type"), _bytes(fields, "hash"))
     except ValueError as error:
         raise FieldError(name, str(error)) from None
 
 
-def _text(members: Mapping[str, Any], name: str) -> str:
-    value = members.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
     if not isinstance(value, str) or not value.isascii() or not value.isprintable():
         raise FieldError(name, "must be text of printable ASCII")
     return value
 
 
-def _number(members: Mapping[str, Any], name: str) -> int:
-    value = members.get(name)
+def _number(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name)
     if type(value) is not int or not 0 <= value < 2**64:
         raise FieldError(name, "must be a whole number from 0 to 2^64 - 1")
     return value
 
 
-def _bytes(members: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
+def _bytes(fields: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
     try:
-        return base64_text.decode_url(_text(members, name), length)
+        return base64_text.decode_url(_text(fields, name), length)
     except base64_text.Base64Error as error:
         raise FieldError(name, str(error)) from None

@@ -25,9 +25,10 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import HpkeConfig
-from panprivacy.protocols.dap.dialects import DRAFT_18, JANUS, TokenHash
+from panprivacy.protocols.dap.dialects import DRAFT_18, JANUS
 from panprivacy.protocols.dap.hpke import seal
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration
+from panprivacy.protocols.dap.tokens import TokenHash
 from panprivacy.protocols.dap.vdafs import UnsupportedVdafError, prio3_of
 from panprivacy.protocols.hpke import HpkeSealError
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE

@@ -35,8 +35,9 @@ from panprivacy.protocols.dap.aggregation import (
     AggregationJobResp,
 )
 from panprivacy.protocols.dap.collection import AggregateShare, AggregateShareReq
-from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect, TokenHash
+from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect
 from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.tokens import TokenHash
 from partners.json_bodies import json_response, read_json
 from partners.problems import dap_problem
 from partners.request_ids import request_of

@@ -14,8 +14,9 @@ from dap.models import Side, Task
 from dap.operations import task_lock, task_store
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.dap.basics import HpkeConfig
-from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect, Token, TokenHash
+from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect
 from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.tokens import Token, TokenHash
 from storage.columns import stored_bytes
 from storage.sealing import secret_erase, secret_seal, secret_unseal, secrets_delete
 

@@ -21,9 +21,10 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError, Message
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.dialects import BEARER, JANUS, Token, TokenHash
+from panprivacy.protocols.dap.dialects import JANUS
 from panprivacy.protocols.dap.hpke import generate_keypair, seal
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.tokens import BEARER, Token, TokenHash
 from panprivacy.protocols.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
 from panprivacy.protocols.hpke import HpkeSealError, KemName
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE

@@ -7,8 +7,8 @@ import pytest
 from dap.task_files import LARGEST_FILE, TaskParameters, task_file_read, task_file_write
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, Token, TokenHash
 from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.tokens import BEARER, DAP_AUTH, Token, TokenHash
 from panprivacy.protocols.dap.vdafs import (
     Prio3CountConfig,
     Prio3HistogramConfig,

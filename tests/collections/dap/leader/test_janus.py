@@ -42,9 +42,10 @@ from panprivacy.protocols.dap.collection import (
     CollectionJobResp,
     Query,
 )
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, JANUS, Token
+from panprivacy.protocols.dap.dialects import JANUS
 from panprivacy.protocols.dap.hpke import generate_keypair, open_aggregate_share
 from panprivacy.protocols.dap.media import media_type, problem_type
+from panprivacy.protocols.dap.tokens import BEARER, DAP_AUTH, Token
 from panprivacy.protocols.dap.vdafs import verifier_for
 from panprivacy.protocols.hpke import KemName
 from partners.client import PeerAnswer, PeerClient, PeerRefusedError, PeerUnavailableError, TokenClient
