@@ -4,9 +4,9 @@ The file is for one side of the task: `role` says which. It holds secrets.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -14,10 +14,12 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.task import TaskConfiguration, base_address, task_interval_extension
 from panprivacy.protocols.dap.tokens import Token, TokenHash
 from panprivacy.protocols.dap.vdafs import PRIO3, vdaf_name
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
+
+T = TypeVar("T")
 
 LARGEST_FILE = 64 * 1024
 """Bytes; a task takes a thousand."""
@@ -29,15 +31,17 @@ VDAFS: Mapping[str, int] = {vdaf_name(number): number for number in (1, 2, 3, 4)
 CLOCK_SKEW = 300
 """Seconds that a client's clock may be ahead, as here."""
 
-_KEMS = {
-    0x10: "P256HkdfSha256",
-    0x11: "P384HkdfSha384",
-    0x12: "P521HkdfSha512",
-    0x20: "X25519HkdfSha256",
-    0x21: "X448HkdfSha512",
+_ALGORITHMS: Mapping[str, Mapping[int, str]] = {
+    "kem_id": {
+        0x10: "P256HkdfSha256",
+        0x11: "P384HkdfSha384",
+        0x12: "P521HkdfSha512",
+        0x20: "X25519HkdfSha256",
+        0x21: "X448HkdfSha512",
+    },
+    "kdf_id": {1: "HkdfSha256", 2: "HkdfSha384", 3: "HkdfSha512"},
+    "aead_id": {1: "Aes128Gcm", 2: "Aes256Gcm", 3: "ChaCha20Poly1305"},
 }
-_KDFS = {1: "HkdfSha256", 2: "HkdfSha384", 3: "HkdfSha512"}
-_AEADS = {1: "Aes128Gcm", 2: "Aes256Gcm", 3: "ChaCha20Poly1305"}
 
 _REQUIRED = {
     *("task_id", "peer_aggregator_endpoint", "own_aggregator_endpoint", "batch_mode", "vdaf", "role"),
@@ -77,20 +81,20 @@ class TaskParameters:
     collector_token_hash: TokenHash | None = None
 
     @property
-    def peer_url(self) -> str:
-        """Base address of the other side, without a slash at its end."""
+    def ends(self) -> tuple[str, str]:
+        """Addresses of this side and of the other one, as the configuration has them."""
         config = self.configuration
-        ours_is_leader = self.role == LEADER
-        peer = config.helper_aggregator_endpoint if ours_is_leader else config.leader_aggregator_endpoint
-        return peer.removesuffix("/")
+        return _turned(self.role, config.leader_aggregator_endpoint, config.helper_aggregator_endpoint)
 
     @property
     def own_url(self) -> str:
-        """Base address of this side, likewise."""
-        config = self.configuration
-        ours_is_leader = self.role == LEADER
-        own = config.leader_aggregator_endpoint if ours_is_leader else config.helper_aggregator_endpoint
-        return own.removesuffix("/")
+        """Base address of this side, without a slash at its end."""
+        return base_address(self.ends[0])
+
+    @property
+    def peer_url(self) -> str:
+        """That of the other side, likewise."""
+        return base_address(self.ends[1])
 
 
 def task_file_read(content: bytes) -> TaskParameters:
@@ -113,10 +117,12 @@ def task_file_read(content: bytes) -> TaskParameters:
         task_id=_bytes(task, "task_id", TASK_ID_BYTES),
         configuration=_configuration(task, role),
         verify_key=_bytes(task, "vdaf_verify_key", VERIFY_KEY_SIZE),
-        collector_config=_hpke_config(task["collector_hpke_config"]),
-        token=_token(task) if role == LEADER else None,
-        token_hash=_token_hash(task, "aggregator_auth_token_hash") if role == HELPER else None,
-        collector_token_hash=_token_hash(task, "collector_auth_token_hash") if role == LEADER else None,
+        collector_config=_object(
+            task, "collector_hpke_config", _hpke_config, "id", *_ALGORITHMS, "public_key"
+        ),
+        token=_object(task, "aggregator_auth_token", _token, "type", "token") if role == LEADER else None,
+        token_hash=_hash(task, "aggregator_auth_token_hash") if role == HELPER else None,
+        collector_token_hash=_hash(task, "collector_auth_token_hash") if role == LEADER else None,
     )
 
 
@@ -129,8 +135,7 @@ def task_file_write(parameters: TaskParameters) -> str:
     message = PRIO3[config.vdaf_type][0].decode(config.vdaf_configuration)
     fields = dataclasses.asdict(message)
     interval = config.task_interval
-    ends = (config.leader_aggregator_endpoint, config.helper_aggregator_endpoint)
-    own, peer = ends if parameters.role == LEADER else reversed(ends)
+    own, peer = parameters.ends
     leader_selects = config.batch_mode is BatchMode.LEADER_SELECTED
     task = {
         "task_id": base64_text.encode_url(parameters.task_id),
@@ -158,6 +163,11 @@ def task_file_write(parameters: TaskParameters) -> str:
         "collector_auth_token_hash": _hash_fields(parameters.collector_token_hash),
     }
     return yaml.dump([task], Dumper=_Dumper, sort_keys=False)
+
+
+def _turned(role: str, first: str, second: str) -> tuple[str, str]:
+    """Leader and helper → this side and the other one, or back."""
+    return (first, second) if role == LEADER else (second, first)
 
 
 class _Variant:
@@ -209,7 +219,7 @@ def _one_task(content: bytes) -> dict[Any, Any]:
 
 def _configuration(task: Mapping[str, Any], role: str) -> TaskConfiguration:
     own, peer = _text(task, "own_aggregator_endpoint"), _text(task, "peer_aggregator_endpoint")
-    leader, helper = (own, peer) if role == LEADER else (peer, own)
+    leader, helper = _turned(role, own, peer)
     vdaf_type, vdaf_configuration = _vdaf(task["vdaf"])
     try:
         interval = _interval(task)
@@ -264,63 +274,60 @@ def _interval(task: Mapping[str, Any]) -> Interval | None:
 
 
 def _hpke_fields(config: HpkeConfig) -> dict[str, Any]:
-    if config.kem_id not in _KEMS or config.kdf_id not in _KDFS or config.aead_id not in _AEADS:
-        raise FieldError("collector_hpke_config", "must have algorithms that Janus has")
-    return {
-        "id": config.id,
-        "kem_id": _KEMS[config.kem_id],
-        "kdf_id": _KDFS[config.kdf_id],
-        "aead_id": _AEADS[config.aead_id],
-        "public_key": base64_text.encode_url(config.public_key),
-    }
+    algorithms = {name: known.get(getattr(config, name)) for name, known in _ALGORITHMS.items()}
+    for name, algorithm in algorithms.items():
+        if algorithm is None:
+            raise _unknown_algorithm(name).within("collector_hpke_config")
+    return {"id": config.id, **algorithms, "public_key": base64_text.encode_url(config.public_key)}
 
 
-def _hpke_config(value: object) -> HpkeConfig:
-    field = "collector_hpke_config"
-    if not isinstance(value, Mapping):
-        raise FieldError(field, "must have id, kem_id, kdf_id, aead_id and public_key")
+def _hpke_config(fields: Mapping[str, Any]) -> HpkeConfig:
     config = HpkeConfig(
-        id=_number(value, "id"),
-        kem_id=_algorithm(value, "kem_id", _KEMS),
-        kdf_id=_algorithm(value, "kdf_id", _KDFS),
-        aead_id=_algorithm(value, "aead_id", _AEADS),
-        public_key=_bytes(value, "public_key"),
+        id=_number(fields, "id", most=255),
+        **{name: _algorithm(fields, name) for name in _ALGORITHMS},
+        public_key=_bytes(fields, "public_key"),
     )
     try:
         config.encode()
     except InvalidMessageError as error:
-        raise FieldError(field, str(error)) from None
+        raise FieldError(error.field, error.problem) from None
     return config
 
 
-def _algorithm(config: Mapping[str, Any], name: str, known: Mapping[int, str]) -> int:
-    for number, text in known.items():
-        if config.get(name) == text:
+def _algorithm(fields: Mapping[str, Any], name: str) -> int:
+    for number, text in _ALGORITHMS[name].items():
+        if fields[name] == text:
             return number
-    raise FieldError(f"collector_hpke_config.{name}", f"must be one of {', '.join(known.values())}")
+    raise _unknown_algorithm(name)
+
+
+def _unknown_algorithm(name: str) -> FieldError:
+    return FieldError(name, f"must be one of {', '.join(_ALGORITHMS[name].values())}")
 
 
 def _hash_fields(token: TokenHash | None) -> dict[str, str] | None:
     return None if token is None else {"type": token.type, "hash": base64_text.encode_url(token.digest)}
 
 
-def _token(task: Mapping[str, Any]) -> Token:
-    name = "aggregator_auth_token"
-    fields = task[name]
-    if not isinstance(fields, Mapping) or set(fields) != {"type", "token"}:
-        raise FieldError(name, "must have type and token")
-    try:
-        return Token(_text(fields, "type"), _text(fields, "token"))
-    except ValueError as error:
-        raise FieldError(name, str(error)) from None
+def _token(fields: Mapping[str, Any]) -> Token:
+    return Token(_text(fields, "type"), _text(fields, "token"))
 
 
-def _token_hash(task: Mapping[str, Any], name: str) -> TokenHash:
+def _hash(task: Mapping[str, Any], name: str) -> TokenHash:
+    return _object(
+        task, name, lambda fields: TokenHash(_text(fields, "type"), _bytes(fields, "hash")), "type", "hash"
+    )
+
+
+def _object(task: Mapping[str, Any], name: str, read: Callable[[Mapping[str, Any]], T], *names: str) -> T:
+    """What `read` makes of the object `name` of a task, which must have exactly the fields `names`."""
     fields = task[name]
-    if not isinstance(fields, Mapping) or set(fields) != {"type", "hash"}:
-        raise FieldError(name, "must have type and hash")
+    if not isinstance(fields, Mapping) or set(fields) != set(names):
+        raise FieldError(name, f"must have the fields {', '.join(names)}, and no other")
     try:
-        return TokenHash(_text(fields, "type"), _bytes(fields, "hash"))
+        return read(fields)
+    except FieldError as error:
+        raise error.within(name) from None
     except ValueError as error:
         raise FieldError(name, str(error)) from None
 
@@ -332,10 +339,10 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _number(fields: Mapping[str, Any], name: str) -> int:
+def _number(fields: Mapping[str, Any], name: str, most: int = 2**64 - 1) -> int:
     value = fields.get(name)
-    if type(value) is not int or not 0 <= value < 2**64:
-        raise FieldError(name, "must be a whole number from 0 to 2^64 - 1")
+    if type(value) is not int or not 0 <= value <= most:
+        raise FieldError(name, f"must be a whole number from 0 to {most:,}")
     return value
 
 

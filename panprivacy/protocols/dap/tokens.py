@@ -11,7 +11,10 @@ BEARER, DAP_AUTH = "Bearer", "DapAuth"
 """How a token is presented: in the header Authorization (RFC 6750), or in DAP-Auth-Token."""
 
 LONGEST_TOKEN = 1_000
-_FORMS = {BEARER: re.compile(r"[-A-Za-z0-9._~+/]+=*"), DAP_AUTH: re.compile(r"[!-~]+")}
+_FORMS = {
+    BEARER: (re.compile(r"[-A-Za-z0-9._~+/]+=*"), "letters, digits and -._~+/, with = only at the end"),
+    DAP_AUTH: (re.compile(r"[!-~]+"), "characters of visible ASCII"),
+}
 _HASH_BYTES = hashlib.sha256().digest_size
 
 
@@ -36,9 +39,10 @@ class Token:
     value: str
 
     def __post_init__(self) -> None:
-        form = _form(self.type)
+        _require_type(self.type)
+        form, words = _FORMS[self.type]
         if len(self.value) > LONGEST_TOKEN or form.fullmatch(self.value) is None:
-            raise ValueError(f"must be a token of type {self.type}, of 1 to {LONGEST_TOKEN:,} characters")
+            raise ValueError(f"must be a token of type {self.type}: 1 to {LONGEST_TOKEN:,} {words}")
 
     def headers(self) -> dict[str, str]:
         """The header that presents it."""
@@ -73,7 +77,7 @@ class TokenHash:
     digest: bytes
 
     def __post_init__(self) -> None:
-        _form(self.type)
+        _require_type(self.type)
         if len(self.digest) != _HASH_BYTES:
             raise ValueError(f"must have {_HASH_BYTES} bytes, not {len(self.digest)}")
 
@@ -102,10 +106,9 @@ class TokenHash:
         return cls(type_.decode(), digest)
 
 
-def _form(type_: str) -> re.Pattern[str]:
+def _require_type(type_: str) -> None:
     if type_ not in _FORMS:
         raise ValueError(f"must be a token of type {' or '.join(_FORMS)}")
-    return _FORMS[type_]
 
 
 def _presented(headers: Mapping[str, str]) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Tokens: their form, and how a server recognizes them."""
 
 import hashlib
+import re
 
 import pytest
 
@@ -58,3 +59,15 @@ def test_token_of_another_form_is_refused(type_: str, value: str) -> None:
         Token(type_, value)
     with pytest.raises(ValueError, match="must"):
         TokenHash(type_, b"short")
+
+
+@pytest.mark.parametrize(
+    ("type_", "form"),
+    [
+        (BEARER, "1 to 1,000 letters, digits and -._~+/, with = only at the end"),
+        (DAP_AUTH, "1 to 1,000 characters of visible ASCII"),
+    ],
+)
+def test_refused_token_is_answered_with_the_form_it_must_have(type_: str, form: str) -> None:
+    with pytest.raises(ValueError, match=f"^must be a token of type {type_}: {re.escape(form)}$"):
+        Token(type_, "a b")
