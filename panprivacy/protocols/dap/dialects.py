@@ -1,4 +1,5 @@
-"""How servers of a task speak: DAP draft 18 as written, or as Janus speaks it. All differences are here.
+"""How servers of a task speak: DAP draft 18 as written, or as Janus speaks it. All differences of messages
+are here.
 
 Callers hold messages of draft 18 only. A dialect translates them where they are sent and received, gives the
 method and path of a request, and names the report errors that the other side knows. Sealed bytes are the same

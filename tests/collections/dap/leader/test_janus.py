@@ -26,6 +26,7 @@ from dap.leader.plain_tasks import PlainTask, helper_parameters, janus_task_crea
 from dap.leader.uploads import reports_upload
 from dap.models import ReportRejection, Task
 from dap.operations import configuration_of
+from dap.task_checks import MOST_PRECISION
 from dap.task_files import TaskParameters, task_file_read, task_file_write
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
@@ -476,6 +477,49 @@ def test_file_of_a_server_that_is_no_partner_begins_nothing(
     with pytest.raises(CommandError, match="peer_aggregator_endpoint: must be one of PANAPP_JANUS_PARTNERS"):
         call_command(command, "import", str(file))
     assert not Task.objects.filter(task_id=pair.task_id).exists()
+
+
+def changed(content: bytes, **changes: Any) -> bytes:
+    """The file of a task with other parameters."""
+    parameters = task_file_read(content)
+    configuration = replace(parameters.configuration, **changes)
+    return task_file_write(replace(parameters, configuration=configuration)).encode()
+
+
+@pytest.mark.parametrize("command", ["task", "helper_tasks"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"time_precision": MOST_PRECISION + 1}, "time_precision: must be 1 to 31,622,400"),
+        ({"min_batch_size": 1}, "min_batch_size: must be 2 to "),
+    ],
+)
+def test_file_with_a_number_out_of_range_begins_nothing_on_either_side(
+    command: str, changes: dict[str, int], words: str, tmp_path: Path
+) -> None:
+    pair = JanusPair()
+    file = tmp_path / "task.yaml"
+    content = leader_file(pair) if command == "task" else task_file_write(pair.parameters()).encode()
+    file.write_bytes(changed(content, **changes))
+    Task.objects.update(task_id=bytes(32))
+    with pytest.raises(CommandError, match=words) as refused:
+        call_command(command, "import", str(file))
+    assert refused.value.returncode == 2
+    assert not Task.objects.filter(task_id=pair.task_id).exists()
+
+
+def test_file_of_a_task_that_differs_or_ended_changes_nothing(tmp_path: Path) -> None:
+    pair = JanusPair()
+    content, file = task_file_write(pair.parameters()).encode(), tmp_path / "task.yaml"
+    file.write_bytes(changed(content, min_batch_size=4))
+    with pytest.raises(CommandError, match="a task with this identifier exists") as refused:
+        call_command("helper_tasks", "import", str(file))
+    assert refused.value.returncode == 2
+    file.write_bytes(content)
+    call_command("helper_tasks", "end", pair.task_id.hex(), "--reason", "a test")
+    with pytest.raises(CommandError, match=r"the task has ended: .*a test") as refused:
+        call_command("helper_tasks", "import", str(file))
+    assert refused.value.returncode == 2
 
 
 def test_leader_without_the_partner_begins_no_task_with_it(settings: Any) -> None:
