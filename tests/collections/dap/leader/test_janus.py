@@ -558,12 +558,12 @@ def test_commands_of_the_page_run_a_task_on_both_sides(
     file, values = tmp_path / "task.yaml", {"CONFIG": base64_text.encode_url(config.encode()), "HASH": digest}
     ran = []
     for line in PAGE.read_text().splitlines():
-        if not line.startswith("    manage.py "):
+        if not line.startswith("    .venv/bin/python manage.py "):
             continue
         command, _, into = line.partition(" > ")
         for name, value in {**values, "https://dap.partner.example": HELPER_URL}.items():
             command = command.replace(name, value)
-        name, *arguments = command.replace("task.yaml", str(file)).split()[1:]
+        name, *arguments = command.replace("task.yaml", str(file)).split()[2:]
         output = StringIO()
         call_command(name, *arguments, stdout=output)
         if into:
