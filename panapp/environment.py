@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from accounts.oidc.configuration import LONGEST_ISSUER, ROLES
 from panapp.declared_settings import default_of
+from panprivacy.protocols.dap.task import base_address
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
 from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
@@ -211,8 +212,8 @@ def partners(name: str, *, secure: bool) -> list[str]:
         secure: whether they must be https.
     """
     return [
-        _base_address(name, word.removesuffix("/"), path=_path(word.removesuffix("/")), secure=secure)
-        for word in words(name)
+        _base_address(name, address, path=_path(address), secure=secure)
+        for address in map(base_address, words(name))
     ]
 
 

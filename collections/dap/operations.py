@@ -4,9 +4,10 @@ Locks are taken in the order that models.py gives; every operation that adds hol
 weakly, so that adding never waits for adding, and collecting and ending wait for all of it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from django.db import connection, transaction
 from django.db.models import Sum
@@ -24,6 +25,8 @@ from panprivacy.protocols.prio3.interface import Verifier
 from storage.claims import values_claim
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_erase, secret_seal, secret_unseal
+
+T = TypeVar("T")
 
 ROLES = {Side.LEADER: Role.LEADER, Side.HELPER: Role.HELPER}
 
@@ -147,10 +150,10 @@ def _keys_erase(task: Task) -> None:
 
 def task_verify_key(task: Task) -> bytes:
     """The VDAF verification key. Raises TaskEndedError once it is deleted."""
-    if task.verify_key is None:
+    key = _unsealed(task, task.verify_key, partial(secret_unseal, kind=VERIFY_KEY))
+    if key is None:
         raise TaskEndedError(_ended(task))
-    with _erased_with(task):
-        return secret_unseal(task.verify_key, kind=VERIFY_KEY, owner=_owner(bytes(task.task_id), task.side))
+    return key
 
 
 def task_share_key(task: Task) -> PrivateKey | None:
@@ -159,12 +162,7 @@ def task_share_key(task: Task) -> PrivateKey | None:
     Raises:
         TaskEndedError: the task's keys are deleted.
     """
-    if task.state == Task.State.ENDED:
-        raise TaskEndedError(_ended(task))
-    if task.share_key is None:
-        return None
-    with _erased_with(task):
-        return share_key_unseal(task.share_key, owner=_owner(bytes(task.task_id), task.side))
+    return _unsealed(task, task.share_key, share_key_unseal)
 
 
 def task_peer_token(task: Task) -> bytes | None:
@@ -173,20 +171,18 @@ def task_peer_token(task: Task) -> bytes | None:
     Raises:
         TaskEndedError: the task's keys are deleted.
     """
+    return _unsealed(task, task.peer_token, partial(secret_unseal, kind=PEER_TOKEN))
+
+
+def _unsealed(task: Task, sealed: bytes | memoryview | None, unseal: Callable[..., T]) -> T | None:
+    """A secret of a task; None if it has none. Raises TaskEndedError."""
     if task.state == Task.State.ENDED:
         raise TaskEndedError(_ended(task))
-    if task.peer_token is None:
+    if sealed is None:
         return None
-    with _erased_with(task):
-        return secret_unseal(task.peer_token, kind=PEER_TOKEN, owner=_owner(bytes(task.task_id), task.side))
-
-
-@contextmanager
-def _erased_with(task: Task) -> Iterator[None]:
-    """Keys of a task that ended after it was read are deleted, like those of any that ended."""
     try:
-        yield
-    except KeyErasedError as error:
+        return unseal(sealed, owner=_owner(bytes(task.task_id), task.side))
+    except KeyErasedError as error:  # it ended after it was read
         task.refresh_from_db()
         raise TaskEndedError(_ended(task)) from error
 

@@ -4,9 +4,9 @@ The file is for one side of the task: `role` says which. It holds secrets.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -14,10 +14,12 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.dialects import Token, TokenHash
-from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.task import TaskConfiguration, base_address, task_interval_extension
+from panprivacy.protocols.dap.tokens import Token, TokenHash
 from panprivacy.protocols.dap.vdafs import PRIO3, vdaf_name
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
+
+T = TypeVar("T")
 
 LARGEST_FILE = 64 * 1024
 """Bytes; a task takes a thousand."""
@@ -29,15 +31,17 @@ VDAFS: Mapping[str, int] = {vdaf_name(number): number for number in (1, 2, 3, 4)
 CLOCK_SKEW = 300
 """Seconds that a client's clock may be ahead, as here."""
 
-_KEMS = {
-    0x10: "P256HkdfSha256",
-    0x11: "P384HkdfSha384",
-    0x12: "P521HkdfSha512",
-    0x20: "X25519HkdfSha256",
-    0x21: "X448HkdfSha512",
+_ALGORITHMS: Mapping[str, Mapping[int, str]] = {
+    "kem_id": {
+        0x10: "P256HkdfSha256",
+        0x11: "P384HkdfSha384",
+        0x12: "P521HkdfSha512",
+        0x20: "X25519HkdfSha256",
+        0x21: "X448HkdfSha512",
+    },
+    "kdf_id": {1: "HkdfSha256", 2: "HkdfSha384", 3: "HkdfSha512"},
+    "aead_id": {1: "Aes128Gcm", 2: "Aes256Gcm", 3: "ChaCha20Poly1305"},
 }
-_KDFS = {1: "HkdfSha256", 2: "HkdfSha384", 3: "HkdfSha512"}
-_AEADS = {1: "Aes128Gcm", 2: "Aes256Gcm", 3: "ChaCha20Poly1305"}
 
 _REQUIRED = {
     *("task_id", "peer_aggregator_endpoint", "own_aggregator_endpoint", "batch_mode", "vdaf", "role"),
@@ -77,20 +81,20 @@ class TaskParameters:
     collector_token_hash: TokenHash | None = None
 
     @property
-    def peer_url(self) -> str:
-        """Base address of the other side, without a slash at its end."""
+    def ends(self) -> tuple[str, str]:
+        """Addresses of this side and of the other one, as the configuration has them."""
         config = self.configuration
-        ours_is_leader = self.role == LEADER
-        peer = config.helper_aggregator_endpoint if ours_is_leader else config.leader_aggregator_endpoint
-        return peer.removesuffix("/")
+        return _turned(self.role, config.leader_aggregator_endpoint, config.helper_aggregator_endpoint)
 
     @property
     def own_url(self) -> str:
-        """Base address of this side, likewise."""
-        config = self.configuration
-        ours_is_leader = self.role == LEADER
-        own = config.leader_aggregator_endpoint if ours_is_leader else config.helper_aggregator_endpoint
-        return own.removesuffix("/")
+        """Base address of this side, without a slash at its end."""
+        return base_address(self.ends[0])
+
+    @property
+    def peer_url(self) -> str:
+        """That of the other side, likewise."""
+        return base_address(self.ends[1])
 
 
 def task_file_read(content: bytes) -> TaskParameters:
@@ -113,10 +117,12 @@ def task_file_read(content: bytes) -> TaskParameters:
         task_id=_bytes(task, "task_id", TASK_ID_BYTES),
         configuration=_configuration(task, role),
         verify_key=_bytes(task, "vdaf_verify_key", VERIFY_KEY_SIZE),
-        collector_config=_hpke_config(task["collector_hpke_config"]),
-        token=_token(task) if role == LEADER else None,
-        token_hash=_token_hash(task, "aggregator_auth_token_hash") if role == HELPER else None,
-        collector_token_hash=_token_hash(task, "collector_auth_token_hash") if role == LEADER else None,
+        collector_config=_object(
+            task, "collector_hpke_config", _hpke_config, "id", *_ALGORITHMS, "public_key"
+        ),
+        token=_object(task, "aggregator_auth_token", _token, "type", "token") if role == LEADER else None,
+        token_hash=_hash(task, "aggregator_auth_token_hash") if role == HELPER else None,
+        collector_token_hash=_hash(task, "collector_auth_token_hash") if role == LEADER else None,
     )
 
 
@@ -127,10 +133,9 @@ def task_file_write(parameters: TaskParameters) -> str:
     if name not in VDAFS:
         raise FieldError("vdaf", f"must be one of {', '.join(VDAFS)} for Janus, not {name}")
     message = PRIO3[config.vdaf_type][0].decode(config.vdaf_configuration)
-    members = dataclasses.asdict(message)
+    fields = dataclasses.asdict(message)
     interval = config.task_interval
-    ends = (config.leader_aggregator_endpoint, config.helper_aggregator_endpoint)
-    own, peer = ends if parameters.role == LEADER else reversed(ends)
+    own, peer = parameters.ends
     leader_selects = config.batch_mode is BatchMode.LEADER_SELECTED
     task = {
         "task_id": base64_text.encode_url(parameters.task_id),
@@ -140,7 +145,7 @@ def task_file_write(parameters: TaskParameters) -> str:
         if leader_selects
         else "TimeInterval",
         "aggregation_mode": "Synchronous" if parameters.role == HELPER else None,
-        "vdaf": _Variant(name, members) if members else name,
+        "vdaf": _Variant(name, fields) if fields else name,
         "role": parameters.role,
         "vdaf_verify_key": base64_text.encode_url(parameters.verify_key),
         "task_info": base64_text.encode_url(config.task_info),
@@ -150,22 +155,27 @@ def task_file_write(parameters: TaskParameters) -> str:
         "min_batch_size": config.min_batch_size,
         "time_precision": config.time_precision,
         "tolerable_clock_skew": -(-CLOCK_SKEW // config.time_precision),
-        "collector_hpke_config": _hpke_members(parameters.collector_config),
+        "collector_hpke_config": _hpke_fields(parameters.collector_config),
         "aggregator_auth_token": None
         if parameters.token is None
         else {"type": parameters.token.type, "token": parameters.token.value},
-        "aggregator_auth_token_hash": _hash_members(parameters.token_hash),
-        "collector_auth_token_hash": _hash_members(parameters.collector_token_hash),
+        "aggregator_auth_token_hash": _hash_fields(parameters.token_hash),
+        "collector_auth_token_hash": _hash_fields(parameters.collector_token_hash),
     }
     return yaml.dump([task], Dumper=_Dumper, sort_keys=False)
+
+
+def _turned(role: str, first: str, second: str) -> tuple[str, str]:
+    """Leader and helper → this side and the other one, or back."""
+    return (first, second) if role == LEADER else (second, first)
 
 
 class _Variant:
     """A variant of an enumeration with values: a YAML mapping with the variant's name as its tag."""
 
-    def __init__(self, name: str, members: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
         self.name = name
-        self.members = members
+        self.fields = fields
 
 
 class _Loader(yaml.SafeLoader):
@@ -184,13 +194,13 @@ class _Dumper(yaml.SafeDumper):
 def _variant_of(loader: _Loader, name: str, node: yaml.Node) -> _Variant:
     if not isinstance(node, yaml.MappingNode):
         raise yaml.YAMLError("a variant must have named values")
-    members = loader.construct_mapping(node, deep=True)
-    return _Variant(name, {str(key): value for key, value in members.items()})
+    fields = loader.construct_mapping(node, deep=True)
+    return _Variant(name, {str(key): value for key, value in fields.items()})
 
 
 _Loader.add_multi_constructor("!", _variant_of)
 _Dumper.add_representer(
-    _Variant, lambda dumper, value: dumper.represent_mapping(f"!{value.name}", value.members)
+    _Variant, lambda dumper, value: dumper.represent_mapping(f"!{value.name}", value.fields)
 )
 
 
@@ -209,7 +219,7 @@ def _one_task(content: bytes) -> dict[Any, Any]:
 
 def _configuration(task: Mapping[str, Any], role: str) -> TaskConfiguration:
     own, peer = _text(task, "own_aggregator_endpoint"), _text(task, "peer_aggregator_endpoint")
-    leader, helper = (own, peer) if role == LEADER else (peer, own)
+    leader, helper = _turned(role, own, peer)
     vdaf_type, vdaf_configuration = _vdaf(task["vdaf"])
     try:
         interval = _interval(task)
@@ -232,18 +242,18 @@ def _configuration(task: Mapping[str, Any], role: str) -> TaskConfiguration:
 
 
 def _vdaf(value: object) -> tuple[int, bytes]:
-    name, members = (value.name, dict(value.members)) if isinstance(value, _Variant) else (value, {})
+    name, fields = (value.name, dict(value.fields)) if isinstance(value, _Variant) else (value, {})
     if not isinstance(name, str) or name not in VDAFS:
         raise FieldError("vdaf", f"must be one of {', '.join(VDAFS)}")
-    strategy = members.pop("dp_strategy", None)
+    strategy = fields.pop("dp_strategy", None)
     if strategy not in (None, {"dp_strategy": "NoDifferentialPrivacy"}):
         raise FieldError("vdaf", "must have no dp_strategy: nothing is randomized in a plain task")
     message = PRIO3[VDAFS[name]][0]
     names = {field.name for field in dataclasses.fields(message)}
-    if set(members) != names or not all(type(number) is int for number in members.values()):
+    if set(fields) != names or not all(type(number) is int for number in fields.values()):
         raise FieldError("vdaf", f"must have the whole numbers {', '.join(sorted(names)) or 'none'}")
     try:
-        return VDAFS[name], message(**members).encode()
+        return VDAFS[name], message(**fields).encode()
     except InvalidMessageError as error:
         raise FieldError("vdaf", str(error)) from None
 
@@ -263,84 +273,81 @@ def _interval(task: Mapping[str, Any]) -> Interval | None:
     return Interval(_number(task, "task_start"), _number(task, "task_duration"))
 
 
-def _hpke_members(config: HpkeConfig) -> dict[str, Any]:
-    if config.kem_id not in _KEMS or config.kdf_id not in _KDFS or config.aead_id not in _AEADS:
-        raise FieldError("collector_hpke_config", "must have algorithms that Janus has")
-    return {
-        "id": config.id,
-        "kem_id": _KEMS[config.kem_id],
-        "kdf_id": _KDFS[config.kdf_id],
-        "aead_id": _AEADS[config.aead_id],
-        "public_key": base64_text.encode_url(config.public_key),
-    }
+def _hpke_fields(config: HpkeConfig) -> dict[str, Any]:
+    algorithms = {name: known.get(getattr(config, name)) for name, known in _ALGORITHMS.items()}
+    for name, algorithm in algorithms.items():
+        if algorithm is None:
+            raise _unknown_algorithm(name).within("collector_hpke_config")
+    return {"id": config.id, **algorithms, "public_key": base64_text.encode_url(config.public_key)}
 
 
-def _hpke_config(value: object) -> HpkeConfig:
-    field = "collector_hpke_config"
-    if not isinstance(value, Mapping):
-        raise FieldError(field, "must have id, kem_id, kdf_id, aead_id and public_key")
+def _hpke_config(fields: Mapping[str, Any]) -> HpkeConfig:
     config = HpkeConfig(
-        id=_number(value, "id"),
-        kem_id=_algorithm(value, "kem_id", _KEMS),
-        kdf_id=_algorithm(value, "kdf_id", _KDFS),
-        aead_id=_algorithm(value, "aead_id", _AEADS),
-        public_key=_bytes(value, "public_key"),
+        id=_number(fields, "id", most=255),
+        **{name: _algorithm(fields, name) for name in _ALGORITHMS},
+        public_key=_bytes(fields, "public_key"),
     )
     try:
         config.encode()
     except InvalidMessageError as error:
-        raise FieldError(field, str(error)) from None
+        raise FieldError(error.field, error.problem) from None
     return config
 
 
-def _algorithm(config: Mapping[str, Any], name: str, known: Mapping[int, str]) -> int:
-    for number, text in known.items():
-        if config.get(name) == text:
+def _algorithm(fields: Mapping[str, Any], name: str) -> int:
+    for number, text in _ALGORITHMS[name].items():
+        if fields[name] == text:
             return number
-    raise FieldError(f"collector_hpke_config.{name}", f"must be one of {', '.join(known.values())}")
+    raise _unknown_algorithm(name)
 
 
-def _hash_members(token: TokenHash | None) -> dict[str, str] | None:
+def _unknown_algorithm(name: str) -> FieldError:
+    return FieldError(name, f"must be one of {', '.join(_ALGORITHMS[name].values())}")
+
+
+def _hash_fields(token: TokenHash | None) -> dict[str, str] | None:
     return None if token is None else {"type": token.type, "hash": base64_text.encode_url(token.digest)}
 
 
-def _token(task: Mapping[str, Any]) -> Token:
-    name = "aggregator_auth_token"
-    members = task[name]
-    if not isinstance(members, Mapping) or set(members) != {"type", "token"}:
-        raise FieldError(name, "must have type and token")
+def _token(fields: Mapping[str, Any]) -> Token:
+    return Token(_text(fields, "type"), _text(fields, "token"))
+
+
+def _hash(task: Mapping[str, Any], name: str) -> TokenHash:
+    return _object(
+        task, name, lambda fields: TokenHash(_text(fields, "type"), _bytes(fields, "hash")), "type", "hash"
+    )
+
+
+def _object(task: Mapping[str, Any], name: str, read: Callable[[Mapping[str, Any]], T], *names: str) -> T:
+    """What `read` makes of the object `name` of a task, which must have exactly the fields `names`."""
+    fields = task[name]
+    if not isinstance(fields, Mapping) or set(fields) != set(names):
+        raise FieldError(name, f"must have the fields {', '.join(names)}, and no other")
     try:
-        return Token(_text(members, "type"), _text(members, "token"))
+        return read(fields)
+    except FieldError as error:
+        raise error.within(name) from None
     except ValueError as error:
         raise FieldError(name, str(error)) from None
 
 
-def _token_hash(task: Mapping[str, Any], name: str) -> TokenHash:
-    members = task[name]
-    if not isinstance(members, Mapping) or set(members) != {"type", "hash"}:
-        raise FieldError(name, "must have type and hash")
-    try:
-        return TokenHash(_text(members, "type"), _bytes(members, "hash"))
-    except ValueError as error:
-        raise FieldError(name, str(error)) from None
-
-
-def _text(members: Mapping[str, Any], name: str) -> str:
-    value = members.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
     if not isinstance(value, str) or not value.isascii() or not value.isprintable():
         raise FieldError(name, "must be text of printable ASCII")
     return value
 
 
-def _number(members: Mapping[str, Any], name: str) -> int:
-    value = members.get(name)
-    if type(value) is not int or not 0 <= value < 2**64:
-        raise FieldError(name, "must be a whole number from 0 to 2^64 - 1")
+def _number(fields: Mapping[str, Any], name: str, most: int = 2**64 - 1) -> int:
+    value = fields.get(name)
+    if type(value) is not int or not 0 <= value <= most:
+        raise FieldError(name, f"must be a whole number from 0 to {most:,}")
     return value
 
 
-def _bytes(members: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
+def _bytes(fields: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
     try:
-        return base64_text.decode_url(_text(members, name), length)
+        return base64_text.decode_url(_text(fields, name), length)
     except base64_text.Base64Error as error:
         raise FieldError(name, str(error)) from None

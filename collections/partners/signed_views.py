@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from panprivacy.protocols.dap.dialects import TokenHash, TokenRefusedError
 from panprivacy.protocols.dap.signature_base import SignatureRefusedError
 from panprivacy.protocols.dap.signatures import sign_response, verify_request
+from panprivacy.protocols.dap.tokens import TokenHash, TokenRefusedError
 from panprivacy.protocols.ed25519 import public_key_of
 from storage.signing_key import signing_key
 from web.bodies import read_body

@@ -33,7 +33,7 @@ from recipes.log_entries import recipe_entry_append
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
 from recipes.planner.guarantees import Guaranteed, guaranteed_here, guarantees_require
-from recipes.sealing import kem_settled
+from recipes.sealing import with_kem
 from recipes.steps import step_begin, step_due
 from storage import clock
 from storage.signing_key import signing_key
@@ -70,7 +70,7 @@ def recipe_publish(
         NotComputedError: what it guarantees or costs is not computed yet; not for the command line.
     """
     content = recipe.draft
-    draft = kem_settled(RecipeDraft.from_mapping(content), simulation=simulation)
+    draft = with_kem(RecipeDraft.from_mapping(content), simulation=simulation)
     guaranteed = None if actor is None else guarantees_require(asked=draft)
     status_require(recipe, Recipe.Status.DRAFT)
     if reviewed is not None and reviewed != recipe.draft_hash:
@@ -123,7 +123,7 @@ def recipe_publish_file(
         ApprovalNeededError: an account wants to publish it, for which another one must approve. Simulations
             need none, nor does what is reserved: its series was approved.
     """
-    draft = kem_settled(RecipeDraft.from_mapping(members).having(round=place), simulation=simulation)
+    draft = with_kem(RecipeDraft.from_mapping(members).having(round=place), simulation=simulation)
     if private and (others := others_of(draft)):
         raise FieldError("public", f"must be true: {others}, whose log is public")
     exempt = simulation or reserved is not None

@@ -7,7 +7,7 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.hpke import is_sealed
 
 
-def kem_settled(draft: RecipeDraft, *, simulation: bool = False) -> RecipeDraft:
+def with_kem(draft: RecipeDraft, *, simulation: bool = False) -> RecipeDraft:
     """The draft with a KEM, if HPKE seals anything of it: its own, or X-Wing.
 
     The default is X25519 if browsers may take part, which have no other KEM, and in simulations: a seeded

@@ -33,7 +33,7 @@ from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
 from recipes.planner.guarantees import guarantees_question, guarantees_require
-from recipes.sealing import kem_settled
+from recipes.sealing import with_kem
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
@@ -128,7 +128,7 @@ def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approv
 def _settled(members: Mapping[str, object]) -> Repetition:
     """With the KEM of all rounds: the site's default may change before the last one."""
     draft = repetition_of(members)
-    kem = kem_settled(draft.recipe).hpke
+    kem = with_kem(draft.recipe).hpke
     return draft if kem is None else repetition_of({**members, "hpke": kem.value})
 
 

@@ -14,7 +14,7 @@ from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
-from recipes.sealing import kem_settled
+from recipes.sealing import with_kem
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.errors import SeriesStateError
 from series.models import PublicInput, Round, RoundsDocument, Series
@@ -68,7 +68,7 @@ def rounds_publish_simulated(*, draft: RoundsDraft, actor: User | None) -> Serie
     Raises:
         FieldError: the parameters cannot be met. Nothing was stored.
     """
-    draft = replace(draft, recipe=kem_settled(draft.recipe, simulation=True))
+    draft = replace(draft, recipe=with_kem(draft.recipe, simulation=True))
     published = PublishedRounds.of(draft, series=Series.drawn_identifier(), simulation=True)
     with transaction.atomic():
         series = Series.objects.create(

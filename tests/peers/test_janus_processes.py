@@ -35,10 +35,11 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.protocols.dap.client import shard_measurement
 from panprivacy.protocols.dap.collection import CollectionJobReq, Query
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, JANUS, Token
+from panprivacy.protocols.dap.dialects import JANUS
 from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.media import media_type
 from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.tokens import BEARER, DAP_AUTH, Token
 from panprivacy.protocols.dap.upload import Report
 from panprivacy.protocols.dap.vdafs import (
     Prio3CountConfig,

@@ -42,7 +42,7 @@ def aggregate_share_release(*, task: Task, body: bytes, chosen: bytes | None = N
 
     Raises:
         Problem: refused; nothing was done, and the batch is as open as before.
-        TaskEndedError: likewise.
+        IdentifierTakenError, TaskEndedError: likewise.
     """
     identity = identity_of(task, body, chosen)
     stored = answer_stored(ReleasedShare, task=task, identity=identity)

@@ -68,7 +68,7 @@ def aggregation_job_create(
 
     Raises:
         Problem: the request is refused as a whole; nothing was done.
-        TaskEndedError: likewise.
+        IdentifierTakenError, TaskEndedError: likewise.
     """
     identity = identity_of(task, body, chosen)
     stored = answer_stored(AggregationJob, task=task, identity=identity)

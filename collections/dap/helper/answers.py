@@ -3,10 +3,10 @@
 import hashlib
 from dataclasses import dataclass
 
+from dap.errors import IdentifierTakenError
 from dap.helper.models import Answer
 from dap.http import RESOURCE_ID_BYTES
 from dap.models import Task
-from partners.problems import conflict
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Identity:
     digest: bytes
 
     def require_same(self, stored: Answer) -> None:
-        """Raises Problem if another request has created the resource."""
+        """Raises IdentifierTakenError if another request has created the resource."""
         if bytes(stored.digest) != self.digest:
-            raise conflict("Another request has this identifier. Choose a new one.")
+            raise IdentifierTakenError
 
 
 def identity_of(task: Task, body: bytes, chosen: bytes | None) -> Identity:
@@ -39,8 +39,11 @@ def identity_of(task: Task, body: bytes, chosen: bytes | None) -> Identity:
 
 
 def answer_stored(kind: type[Answer], *, task: Task, identity: Identity) -> bytes | None:
-    """The answer that was given to the request before; None if none was. Raises Problem if it was given to
-    another."""
+    """The answer that was given to the request before; None if none was.
+
+    Raises:
+        IdentifierTakenError: it was given to another request.
+    """
     found = kind._default_manager.filter(task=task, resource_id=identity.resource_id).first()
     if found is None:
         return None

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from dap.errors import TaskConflictError, TaskEndedError
 from dap.helper.actions import TASK_REGISTERED
 from dap.helper.models import ShareKey
 from dap.helper.partitions import ANSWERS
@@ -17,6 +16,7 @@ from dap.helper.task_ends import UNUSED_KEY_LIFETIME
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_store
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
+from dap.task_checks import janus_parameters_check, require_sealable
 from dap.task_files import HELPER, TaskParameters
 from log.audit.operations import entry_append
 from panprivacy.encryption import generate_private_key, require_scheme
@@ -25,11 +25,10 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import HpkeConfig
-from panprivacy.protocols.dap.dialects import DRAFT_18, JANUS, TokenHash
-from panprivacy.protocols.dap.hpke import seal
-from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration
-from panprivacy.protocols.dap.vdafs import UnsupportedVdafError, prio3_of
-from panprivacy.protocols.hpke import HpkeSealError
+from panprivacy.protocols.dap.dialects import DRAFT_18, JANUS, Dialect
+from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration, base_address
+from panprivacy.protocols.dap.tokens import TokenHash
+from panprivacy.protocols.dap.vdafs import prio3_of
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe.dap_task import task_of
 from panprivacy.statistics.trust_models.members import require_url
@@ -111,31 +110,32 @@ def recipe_task_register(
         Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
 
     Raises:
-        Problem: something is not as it must be; the detail names it.
+        Problem, FieldError: something is not as it must be; the detail names it.
+        TaskConflictError, TaskEndedError: another task has this identifier, or it has ended.
     """
     recipe = recipe_read(document=document, identifier=task_id.hex())
     ours = recipe.servers
     if not isinstance(ours, TwoServers):
-        raise refused("trust: must be two_server.")
+        raise FieldError("trust", "must be two_server")
     if ours.helper_url != settings.HELPER_URL:
-        raise refused(f"helper.url: must be {settings.HELPER_URL}.")
+        raise FieldError("helper.url", f"must be {settings.HELPER_URL}")
     if ours.helper_verification_key != verification_key().public_bytes_raw():
-        raise refused("helper.verification_key: must be ours.")
+        raise FieldError("helper.verification_key", "must be ours")
     expected_id, configuration = task_of(recipe)
     if expected_id != task_id:
-        raise refused("The task's identifier must be the recipe's.")
+        raise FieldError("task_id", "must be the recipe's identifier")
     round_require(recipe=recipe, document=rounds)
     with transaction.atomic():
         share_key = None
         if ours.helper_key_members is not None:
             share_key = _share_key(task_id, request)
             if share_key.public_key.to_json() != dict(ours.helper_key_members):
-                raise refused("helper.public_key: must be the one that was made for this request.")
+                raise FieldError("helper.public_key", "must be the one that was made for this request")
         task = _store(
             task_id=task_id,
             configuration=configuration,
             verify_key=verify_key,
-            collector_config=collector_config,
+            collector_config=_collector_config(collector_config),
             now=now,
             share_key=share_key,
             document=document,
@@ -158,31 +158,27 @@ def plain_task_register(
         collector_config: encoded HpkeConfig.
 
     Raises:
-        Problem: something is not as it must be; the detail names it.
+        FieldError: a field is not as it must be.
+        TaskConflictError, TaskEndedError: another task has this identifier, or it has ended.
     """
     try:
         decoded = TaskConfiguration.decode(configuration)
-        _require_plain(decoded)
+        require_url("leader_aggregator_endpoint", base_address(decoded.leader_aggregator_endpoint))
+        if base_address(decoded.helper_aggregator_endpoint) != settings.HELPER_URL:
+            raise FieldError("helper_aggregator_endpoint", f"must be {settings.HELPER_URL}")
+        if decoded.min_batch_size > MOST_BATCH_SIZE:
+            raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
+        prio3_of(decoded)
     except ValueError as error:
-        raise refused(f"task_configuration: {error}.") from None
-    if _base_address(decoded.helper_aggregator_endpoint) != settings.HELPER_URL:
-        raise refused(f"task_configuration: helper_aggregator_endpoint must be {settings.HELPER_URL}.")
+        raise FieldError("task_configuration", str(error)) from None
     with transaction.atomic():
         _store(
             task_id=task_id,
             configuration=decoded,
             verify_key=verify_key,
-            collector_config=collector_config,
+            collector_config=_collector_config(collector_config),
             now=now,
         )
-
-
-def _require_plain(configuration: TaskConfiguration) -> None:
-    """ValueError if it is none of a task of plain Prio3 shares that we can run."""
-    require_url("leader_aggregator_endpoint", _base_address(configuration.leader_aggregator_endpoint))
-    if configuration.min_batch_size > MOST_BATCH_SIZE:
-        raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
-    prio3_of(configuration)
 
 
 def janus_task_register(*, parameters: TaskParameters, now: datetime) -> Task:
@@ -190,25 +186,18 @@ def janus_task_register(*, parameters: TaskParameters, now: datetime) -> Task:
 
     Raises:
         FieldError: a field is not as it must be.
-        Problem: another task has this identifier, or it has ended.
+        TaskConflictError, TaskEndedError: another task has this identifier, or it has ended.
     """
-    if parameters.role != HELPER or parameters.token_hash is None:
-        raise FieldError("role", f"must be {HELPER}")
-    if parameters.own_url != settings.HELPER_URL:
-        raise FieldError("own_aggregator_endpoint", f"must be {settings.HELPER_URL}")
-    if parameters.peer_url not in settings.JANUS_PARTNERS:
-        raise FieldError("peer_aggregator_endpoint", "must be one of PANAPP_JANUS_PARTNERS")
-    try:
-        _require_plain(parameters.configuration)
-    except UnsupportedVdafError as error:
-        raise FieldError("vdaf", str(error)) from None
+    own_url = required(settings.HELPER_URL, "PANAPP_HELPER_URL")
+    janus_parameters_check(parameters, role=HELPER, own_url=own_url)
     with transaction.atomic():
         return _store(
             task_id=parameters.task_id,
             configuration=parameters.configuration,
             verify_key=parameters.verify_key,
-            collector_config=parameters.collector_config.encode(),
+            collector_config=parameters.collector_config,
             now=now,
+            dialect=JANUS,
             token_hash=parameters.token_hash,
         )
 
@@ -221,25 +210,13 @@ def decode_bytes(name: str, value: str) -> bytes:
         raise refused(f"{name}: must be base64.") from None
 
 
-def _base_address(endpoint: str) -> str:
-    """An aggregator's address in a task's configuration, which other implementations of DAP end in a slash.
-
-    Resources have the same addresses either way. The configuration itself stays as it is: every share is
-    sealed for its very bytes.
-    """
-    return endpoint.removesuffix("/")
-
-
 def _share_key(task_id: bytes, request: bytes) -> PrivateKey:
     """The key that was made for the request; it has moved if the recipe is already registered."""
     found = ShareKey.objects.select_for_update().filter(request=request).first()
     if found is not None:
         return share_key_unseal(found.sealed, owner=request)
     task = task_named(task_id=task_id, side=Side.HELPER)
-    try:
-        key = task_share_key(task) if task is not None else None
-    except TaskEndedError as error:
-        raise conflict(f"The task has ended: {error}") from None
+    key = task_share_key(task) if task is not None else None
     if key is None:
         detail = f"No key waits for this request; one is kept for {UNUSED_KEY_LIFETIME.days} day only."
         raise conflict(detail)
@@ -251,36 +228,32 @@ def _store(
     task_id: bytes,
     configuration: TaskConfiguration,
     verify_key: bytes,
-    collector_config: bytes,
+    collector_config: HpkeConfig,
     now: datetime,
     share_key: PrivateKey | None = None,
     document: str = "",
+    dialect: Dialect = DRAFT_18,
     token_hash: TokenHash | None = None,
 ) -> Task:
-    """Take part, with a leader that signs, or that runs Janus and bears a token."""
+    """Take part, with a leader that signs, or whose token has this hash."""
     if configuration.min_batch_size < settings.SMALLEST_COHORT:
-        raise refused(f"min_batch_size: this helper takes tasks of at least {settings.SMALLEST_COHORT}.")
+        raise FieldError("min_batch_size", f"this helper takes tasks of at least {settings.SMALLEST_COHORT}")
     if len(verify_key) != VERIFY_KEY_SIZE:
-        raise refused(f"verify_key: must be {VERIFY_KEY_SIZE} bytes, not {len(verify_key)}.")
-    try:
-        task, is_new = task_store(
-            task_id=task_id,
-            side=Side.HELPER,
-            configuration=configuration,
-            verify_key=verify_key,
-            collector_config=_usable(collector_config),
-            peer_url=configuration.leader_aggregator_endpoint,
-            peer_key=required(settings.LEADER_KEY, "PANAPP_LEADER_KEY") if token_hash is None else b"",
-            now=now,
-            share_key=share_key,
-            document=document,
-            dialect=DRAFT_18 if token_hash is None else JANUS,
-            peer_token=None if token_hash is None else token_hash.to_bytes(),
-        )
-    except TaskConflictError:
-        raise conflict("A task with this identifier exists, and differs.") from None
-    except TaskEndedError as error:
-        raise conflict(f"The task has ended: {error}") from None
+        raise FieldError("verify_key", f"must be {VERIFY_KEY_SIZE} bytes, not {len(verify_key)}")
+    task, is_new = task_store(
+        task_id=task_id,
+        side=Side.HELPER,
+        configuration=configuration,
+        verify_key=verify_key,
+        collector_config=collector_config,
+        peer_url=configuration.leader_aggregator_endpoint,
+        peer_key=required(settings.LEADER_KEY, "PANAPP_LEADER_KEY") if dialect.is_signed else b"",
+        now=now,
+        share_key=share_key,
+        document=document,
+        dialect=dialect,
+        peer_token=None if token_hash is None else token_hash.to_bytes(),
+    )
     if is_new:
         ANSWERS.make(task.pk)
         entry_append(
@@ -295,11 +268,10 @@ def _store(
     return task
 
 
-def _usable(collector_config: bytes) -> HpkeConfig:
-    """A configuration to which something can be sealed: checked now, not when the batch is due."""
+def _collector_config(encoded: bytes) -> HpkeConfig:
     try:
-        config = HpkeConfig.decode(collector_config)
-        seal(config, b"", b"", b"", secrets.SystemRandom())
-    except (InvalidMessageError, HpkeSealError) as error:
-        raise refused(f"collector_hpke_config: {error}.") from None
+        config = HpkeConfig.decode(encoded)
+    except InvalidMessageError as error:
+        raise FieldError("collector_hpke_config", str(error)) from None
+    require_sealable(config, secrets.SystemRandom())
     return config

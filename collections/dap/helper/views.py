@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from functools import wraps
-from operator import attrgetter
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.views.decorators.csrf import csrf_exempt
 
-from dap.errors import TaskEndedError
+from dap.errors import IdentifierTakenError, TaskConflictError, TaskEndedError
 from dap.helper.aggregate_shares import aggregate_share_release
 from dap.helper.aggregation_jobs import aggregation_job_create
 from dap.helper.answers import answer_named
@@ -23,11 +21,12 @@ from dap.helper.registrations import (
 )
 from dap.helper.report_count import count_sign, decode_count
 from dap.helper.task_ends import helper_task_end, upkeep
-from dap.http import about_task, require_message_type
+from dap.http import ITEM, LIST, Caller, Methods, about_task, for_caller, require_message_type
 from dap.models import Side, Task
 from dap.operations import dialect_of, task_named, task_peer_token
 from dap.selectors import is_any_collected, rejections_of, report_count
 from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError, Message
 from panprivacy.protocols.dap.aggregation import (
     AggregationJobContinueReq,
@@ -35,13 +34,14 @@ from panprivacy.protocols.dap.aggregation import (
     AggregationJobResp,
 )
 from panprivacy.protocols.dap.collection import AggregateShare, AggregateShareReq
-from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect, TokenHash
+from panprivacy.protocols.dap.dialects import DRAFT_18
 from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.tokens import TokenHash
 from partners.json_bodies import json_response, read_json
-from partners.problems import dap_problem
+from partners.problems import conflict, dap_problem, refused
 from partners.request_ids import request_of
 from partners.required_settings import required
-from partners.signed_views import bearing_token, signed
+from partners.signed_views import signed
 from storage import clock
 from storage.columns import stored
 from web.failures import View
@@ -49,9 +49,6 @@ from web.problems import Problem, not_found
 
 RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
 ROUND_MEMBERS = {*RECIPE_MEMBERS, "rounds"}
-Methods = Callable[[Dialect], tuple[str, ...]]
-LIST: Methods = attrgetter("list_methods")
-ITEM: Methods = attrgetter("item_methods")
 PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
 
 
@@ -60,8 +57,8 @@ def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
         return signed(
             methods=methods,
             peer_key=_leader_key,
-            base_url=lambda: required(settings.HELPER_URL, "PANAPP_HELPER_URL"),
-            most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+            base_url=_own_url,
+            most=_at_most(most),
             about=about_task,
         )(view)
 
@@ -75,8 +72,8 @@ def _leader_key() -> bytes:
 
 
 def _of_task(view: View) -> View:
-    """Hands the view its task. A task that has ended is unknown, but the answer still gives the reason why it
-    ended.
+    """Hands the view its task, and answers its refusals. A task that has ended is unknown, but the answer
+    still gives the reason why it ended.
     """
 
     @wraps(view)
@@ -85,41 +82,39 @@ def _of_task(view: View) -> View:
             return view(request, body, task=_task(task_id), **arguments)
         except TaskEndedError as error:
             raise dap_problem("unrecognizedTask", f"The task has ended: {error}") from None
+        except IdentifierTakenError as error:
+            raise conflict(str(error)) from None
 
     return with_task
 
 
-def _of_task_in_its_dialect(*methods: Methods, most: int) -> Callable[[View], View]:
-    """A resource of DAP, for the leader of the task in its address: as the task's dialect has it, the leader
-    signs its requests, or bears the token of this task. The view is called as by `_of_task`.
+def _leader(task_id: bytes) -> Caller:
+    """The leader of a task."""
+    task = task_named(task_id=task_id, side=Side.HELPER)
+    dialect = DRAFT_18 if task is None else dialect_of(task)
+    return Caller(
+        dialect=dialect,
+        peer_key=_leader_key,
+        base_url=_own_url,
+        token=None if task is None or dialect.is_signed else lambda: _token_of(task),
+    )
 
-    Args:
-        methods: of the resource in a dialect, added up.
-    """
+
+def _of_task_in_its_dialect(*methods: Methods, most: int) -> Callable[[View], View]:
+    """A resource of DAP, for the leader of the task in its address. The view is called as by `_of_task`."""
 
     def decorate(view: View) -> View:
-        for_task = _of_task(view)
-
-        @csrf_exempt
-        @wraps(view)
-        def answer(request: HttpRequest, task_id: bytes, **arguments: bytes) -> HttpResponse:
-            task = task_named(task_id=task_id, side=Side.HELPER)
-            dialect = DRAFT_18 if task is None else dialect_of(task)
-            allowed = tuple(method for of in methods for method in of(dialect))
-            if task is None or dialect.is_signed:
-                guarded = _for_leader(*allowed, most=most)(for_task)
-            else:
-                guarded = bearing_token(
-                    methods=allowed,
-                    token=lambda: _token_of(task),
-                    most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
-                    about=about_task,
-                )(for_task)
-            return guarded(request, task_id=task_id, **arguments)
-
-        return answer
+        return for_caller(_leader, *methods, most=_at_most(most))(_of_task(view))
 
     return decorate
+
+
+def _own_url() -> str:
+    return required(settings.HELPER_URL, "PANAPP_HELPER_URL")
+
+
+def _at_most(most: int) -> Callable[[], int]:
+    return lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
 def _token_of(task: Task) -> TokenHash:
@@ -157,7 +152,14 @@ def keys(request: HttpRequest, body: bytes) -> HttpResponse:
 def task(request: HttpRequest, body: bytes, *, task_id: bytes) -> HttpResponse:
     """Taking part in a task, its state, and its end."""
     if request.method == "PUT":
-        return _task_put(request, body, task_id)
+        try:
+            return _task_put(request, body, task_id)
+        except FieldError as error:
+            raise refused(f"{error}.") from None
+        except TaskConflictError:
+            raise conflict("A task with this identifier exists, and differs.") from None
+        except TaskEndedError as error:
+            raise conflict(f"The task has ended: {error}") from None
     if request.method == "DELETE":
         reason = read_json(request, body, {"reason"})["reason"]
         helper_task_end(task=_signed(_task(task_id)), reason=reason, now=timezone.now())

@@ -14,10 +14,10 @@ from django.db import transaction
 from django.db.models import Max, Q
 
 from dap.buckets import Collected, batch_collect, buckets_of
-from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
+from dap.errors import BatchInvalidError, BatchOverlapError, IdentifierTakenError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
 from dap.leader.end_notices import end_notice_owe
-from dap.leader.errors import CollectionRefusedError, IdentifierTakenError
+from dap.leader.errors import CollectionRefusedError
 from dap.leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from dap.leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from dap.leader.operations import task_lose
@@ -86,7 +86,7 @@ def collection_job_create(
         same = CollectionJob.objects.filter(task=task, digest=digest).exclude(state=State.DELETED).first()
         if same is None:
             if CollectionJob.objects.filter(pk=key).exists():
-                raise IdentifierTakenError("Another request has this identifier. Choose a new one.")
+                raise IdentifierTakenError
             interval = _queried_interval(task, request)
             return CollectionJob.objects.create(
                 pk=key,

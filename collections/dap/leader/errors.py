@@ -14,9 +14,5 @@ class CollectionRefusedError(ValueError):
         self.detail = detail
 
 
-class IdentifierTakenError(ValueError):
-    """The identifier that a collector chose is that of another collection job, or of one that was deleted."""
-
-
 class RegistrationOverError(ValueError):
     """A task that cannot begin any more: it took too long to."""

@@ -14,8 +14,9 @@ from dap.models import Side, Task
 from dap.operations import task_lock, task_store
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.dap.basics import HpkeConfig
-from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect, Token, TokenHash
+from panprivacy.protocols.dap.dialects import DRAFT_18, JANUS, Dialect
 from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.tokens import Token, TokenHash
 from storage.columns import stored_bytes
 from storage.sealing import secret_erase, secret_seal, secret_unseal, secrets_delete
 
@@ -101,6 +102,11 @@ def task_create(
             collects_on_close=collects_on_close,
         )
     return task
+
+
+def collector_dialect(collector: Collector) -> Dialect:
+    """How a collector elsewhere and we speak, whatever the helper of its task speaks."""
+    return DRAFT_18 if collector.token is None else JANUS
 
 
 def collector_token(collector: Collector) -> TokenHash:

@@ -5,7 +5,7 @@ from django.conf import settings
 from dap.leader.models import Registration
 from dap.models import Task
 from dap.operations import configuration_of, dialect_of, task_peer_token
-from panprivacy.protocols.dap.dialects import Token
+from panprivacy.protocols.dap.tokens import Token
 from partners.client import PeerClient, TokenClient
 from partners.partner import Partner
 from storage.columns import stored

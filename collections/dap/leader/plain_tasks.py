@@ -2,7 +2,6 @@
 
 import dataclasses
 import random
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,20 +14,29 @@ from dap.leader.models import Collector
 from dap.leader.operations import COLLECTOR_CONFIG_ID, task_create
 from dap.leader.registrations import registration_forget, registration_note
 from dap.models import Task
-from dap.operations import configuration_of, task_peer_token, task_verify_key
+from dap.operations import configuration_of, dialect_of, task_peer_token, task_verify_key
+from dap.task_checks import (
+    MOST_PRECISION,
+    janus_parameters_check,
+    require_janus,
+    require_sealable,
+    require_within,
+)
 from dap.task_files import HELPER, LEADER, TaskParameters
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError, Message
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.dialects import BEARER, JANUS, Token, TokenHash
-from panprivacy.protocols.dap.hpke import generate_keypair, seal
+from panprivacy.protocols.dap.dialects import JANUS
+from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.tokens import BEARER, Token, TokenHash
 from panprivacy.protocols.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
-from panprivacy.protocols.hpke import HpkeSealError, KemName
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 from partners.helper_calls import plain_task_register
 from partners.partner import Partner
+from storage.columns import stored
 
 VDAFS: Mapping[str, int] = {vdaf_name(number).lower(): number for number in PRIO3}
 """Name on the command line → the VDAF's code point."""
@@ -37,9 +45,6 @@ BATCH_MODES: Mapping[str, BatchMode] = {mode.name.lower().replace("_", "-"): mod
 
 TOKEN_BYTES = 32
 """Random bytes of a token."""
-
-MOST_PRECISION = 366 * 86_400
-"""Seconds: a year."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +83,8 @@ class PlainTask:
         """
         _require_one_of("vdaf", self.vdaf, VDAFS)
         _require_one_of("batch_mode", self.batch_mode, BATCH_MODES)
-        _require_within("min_batch_size", self.min_batch_size, 2, MOST_BATCH_SIZE)
-        _require_within("time_precision", self.time_precision, 1, MOST_PRECISION)
+        require_within("min_batch_size", self.min_batch_size, 2, MOST_BATCH_SIZE)
+        require_within("time_precision", self.time_precision, 1, MOST_PRECISION)
         vdaf_type = VDAFS[self.vdaf]
         interval = self._task_interval()
         configuration = TaskConfiguration(
@@ -199,7 +204,7 @@ def janus_task_create(
     Raises:
         FieldError: a value that is not in its range.
     """
-    _require_janus("janus", helper_url)
+    require_janus("janus", helper_url)
     task_id = _task_id(random_source)
     configuration = plain.configuration(
         leader_url=leader_url, helper_url=helper_url, task_info=base64_text.encode_url(task_id).encode()
@@ -231,22 +236,10 @@ def janus_task_import(*, parameters: TaskParameters, leader_url: str, now: datet
         FieldError: a field is not as it must be.
         TaskConflictError, TaskEndedError: as in `task_create`.
     """
-    if parameters.role != LEADER:
-        raise FieldError("role", f"must be {LEADER}")
-    if parameters.own_url != leader_url:
-        raise FieldError("own_aggregator_endpoint", f"must be {leader_url}")
-    _require_janus("peer_aggregator_endpoint", parameters.peer_url)
-    configuration = parameters.configuration
-    _require_within("min_batch_size", configuration.min_batch_size, 2, MOST_BATCH_SIZE)
-    _require_within("time_precision", configuration.time_precision, 1, MOST_PRECISION)
-    try:
-        prio3_of(configuration)
-    except UnsupportedVdafError as error:
-        raise FieldError("vdaf", str(error)) from None
-    _require_sealable(parameters.collector_config, secrets.SystemRandom())
+    janus_parameters_check(parameters, role=LEADER, own_url=leader_url)
     return task_create(
         task_id=parameters.task_id,
-        configuration=configuration,
+        configuration=parameters.configuration,
         verify_key=parameters.verify_key,
         collector_config=parameters.collector_config,
         collector_token=parameters.collector_token_hash,
@@ -265,22 +258,17 @@ def helper_parameters(task: Task) -> TaskParameters:
         FieldError: another helper, which is asked over the network.
         TaskEndedError: the task's keys are deleted.
     """
-    token = task_peer_token(task)
-    if token is None:
+    if dialect_of(task).is_signed:
         raise FieldError("task_id", "must be of a task whose helper runs Janus")
+    token = Token.from_bytes(stored(task_peer_token(task)))
     return TaskParameters(
         role=HELPER,
         task_id=bytes(task.task_id),
         configuration=configuration_of(task),
         verify_key=task_verify_key(task),
         collector_config=HpkeConfig.decode(bytes(task.collector_config)),
-        token_hash=Token.from_bytes(token).hashed(),
+        token_hash=token.hashed(),
     )
-
-
-def _require_janus(field: str, url: str) -> None:
-    if url not in settings.JANUS_PARTNERS:
-        raise FieldError(field, "must be one of PANAPP_JANUS_PARTNERS")
 
 
 def describe_task(task: Task) -> dict[str, Any]:
@@ -335,26 +323,13 @@ def _collector(plain: PlainTask, random_source: random.Random) -> tuple[HpkeConf
         )
     if plain.collector_token is not None and not settings.JANUS_PARTNERS:
         raise FieldError("collector_token_hash", "needs a partner in PANAPP_JANUS_PARTNERS")
-    _require_sealable(plain.collector_config, random_source)
+    require_sealable(plain.collector_config, random_source)
     return plain.collector_config, None
-
-
-def _require_sealable(config: HpkeConfig, random_source: random.Random) -> None:
-    """Checked when a task begins, not when the first batch is due."""
-    try:
-        seal(config, b"", b"", b"", random_source)
-    except HpkeSealError as error:
-        raise FieldError("collector_hpke_config", str(error)) from None
 
 
 def _require_one_of(field: str, value: str, allowed: Mapping[str, object]) -> None:
     if value not in allowed:
         raise FieldError(field, f"must be one of {', '.join(allowed)}, not {value!r}")
-
-
-def _require_within(field: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise FieldError(field, f"must be {least:,} to {most:,}, not {value:,}")
 
 
 def _named(error: UnsupportedVdafError) -> FieldError:

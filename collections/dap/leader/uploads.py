@@ -63,7 +63,7 @@ def reports_upload(*, task: Task, reports: Sequence[Report], now: datetime) -> l
     dialect = dialect_of(task)
     errors = UPLOADS.submit(Upload(task, reports, _bad_by_themselves(task, reports, now), now), len(reports))
     return [
-        ReportUploadStatus(reports[index].report_metadata.report_id, dialect.told(_answer(error)))
+        ReportUploadStatus(reports[index].report_metadata.report_id, dialect.known_error(_answer(error)))
         for index, error in sorted(errors.items())
     ]
 

@@ -34,7 +34,7 @@ from recipes.models import Recipe
 from recipes.numbers import RecipeNumbers
 from recipes.planner.guarantees import NotComputedError
 from recipes.refusals import refusals_of
-from recipes.sealing import kem_settled
+from recipes.sealing import with_kem
 
 SHOWN_REFUSALS = ("admission", "relay", "hpke", *TARGET_FIELDS)
 """Fields whose refusals no blocker shows."""
@@ -126,7 +126,7 @@ def _asked(
         else trust.for_reports(statistic.device_input, numbers.local_epsilon),
         "kind": kind,
         "rows": parameter_rows(statistic.parameters),
-        "part_rows": part_rows(kem_settled(draft)),
+        "part_rows": part_rows(with_kem(draft)),
         "admission_rows": who_and_how_rows(draft.admission, draft.relay, TRUST_MODELS[draft.trust]),
         "target_rows": target_rows(draft.target, draft.parameters),
         "plan": draft.plan,

@@ -1,4 +1,5 @@
-"""How servers of a task speak: DAP draft 18 as written, or as Janus speaks it. All differences are here.
+"""How servers of a task speak: DAP draft 18 as written, or as Janus speaks it. All differences of messages
+are here.
 
 Callers hold messages of draft 18 only. A dialect translates them where they are sent and received, gives the
 method and path of a request, and names the report errors that the other side knows. Sealed bytes are the same
@@ -9,12 +10,9 @@ identifiers of jobs and shares (draft-ietf-ppm-dap pull request 781), a `Partial
 batch extension (762), and lists of reports have a length. Requests bear a token, and answers no signature.
 """
 
-import hashlib
-import hmac
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Self
+from typing import Annotated
 
 from panprivacy.formats import base64_text
 from panprivacy.formats.tls_messages import (
@@ -100,7 +98,7 @@ class Dialect:
         """HTTP methods of an item of such a list."""
         return ("PUT", "GET", "DELETE") if self.names_resources else ("GET", "DELETE")
 
-    def told(self, error: ReportError) -> ReportError:
+    def known_error(self, error: ReportError) -> ReportError:
         """The report error that the other side knows for `error`."""
         return self.unknown_errors.get(error, error)
 
@@ -189,116 +187,3 @@ JANUS = Dialect(
     },
 )
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (DRAFT_18, JANUS)}
-
-
-# Tokens.
-
-BEARER, DAP_AUTH = "Bearer", "DapAuth"
-"""How a token is presented: in the header Authorization (RFC 6750), or in DAP-Auth-Token."""
-
-LONGEST_TOKEN = 1_000
-_FORMS = {BEARER: re.compile(r"[-A-Za-z0-9._~+/]+=*"), DAP_AUTH: re.compile(r"[!-~]+")}
-_HASH_BYTES = hashlib.sha256().digest_size
-
-
-class TokenRefusedError(ValueError):
-    """A request does not bear the one token that it must bear."""
-
-
-@dataclass(frozen=True, repr=False)
-class Token:
-    """A shared secret that one side sends with each request.
-
-    Attributes:
-        type: `BEARER` or `DAP_AUTH`.
-        value: 1 to `LONGEST_TOKEN` visible characters of ASCII; of a bearer token those of RFC 6750,
-            section 2.1.
-
-    Raises:
-        ValueError: another type or form.
-    """
-
-    type: str
-    value: str
-
-    def __post_init__(self) -> None:
-        form = _form(self.type)
-        if len(self.value) > LONGEST_TOKEN or form.fullmatch(self.value) is None:
-            raise ValueError(f"must be a token of type {self.type}, of 1 to {LONGEST_TOKEN:,} characters")
-
-    def headers(self) -> dict[str, str]:
-        """The header that presents it."""
-        if self.type == BEARER:
-            return {"Authorization": f"Bearer {self.value}"}
-        return {"DAP-Auth-Token": self.value}
-
-    def hashed(self) -> "TokenHash":
-        """What the other side keeps of it."""
-        return TokenHash(self.type, hashlib.sha256(self.value.encode()).digest())
-
-    def to_bytes(self) -> bytes:
-        """For storing it."""
-        return f"{self.type}\n{self.value}".encode()
-
-    @classmethod
-    def from_bytes(cls, stored: bytes) -> Self:
-        """Inverse of `to_bytes`."""
-        type_, _, value = stored.decode().partition("\n")
-        return cls(type_, value)
-
-
-@dataclass(frozen=True, repr=False)
-class TokenHash:
-    """The SHA-256 of a token, 32 bytes: enough to recognize it.
-
-    Raises:
-        ValueError: another type or length.
-    """
-
-    type: str
-    digest: bytes
-
-    def __post_init__(self) -> None:
-        _form(self.type)
-        if len(self.digest) != _HASH_BYTES:
-            raise ValueError(f"must have {_HASH_BYTES} bytes, not {len(self.digest)}")
-
-    def require(self, headers: Mapping[str, str]) -> None:
-        """Check that a request bears the token, in time that does not depend on it.
-
-        Args:
-            headers: of the request, by name, in any case. With both headers, the bearer token counts.
-
-        Raises:
-            TokenRefusedError: it does not.
-        """
-        type_, value = _presented(headers)
-        presented = hashlib.sha256(value.encode("utf-8", "surrogateescape")).digest()
-        if not hmac.compare_digest(presented, self.digest) or type_ != self.type:
-            raise TokenRefusedError("the token is not that of the task")
-
-    def to_bytes(self) -> bytes:
-        """For storing it."""
-        return f"{self.type}\n".encode() + self.digest
-
-    @classmethod
-    def from_bytes(cls, stored: bytes) -> Self:
-        """Inverse of `to_bytes`."""
-        type_, _, digest = stored.partition(b"\n")
-        return cls(type_.decode(), digest)
-
-
-def _form(type_: str) -> re.Pattern[str]:
-    if type_ not in _FORMS:
-        raise ValueError(f"must be a token of type {' or '.join(_FORMS)}")
-    return _FORMS[type_]
-
-
-def _presented(headers: Mapping[str, str]) -> tuple[str, str]:
-    given = {name.lower(): value.strip() for name, value in headers.items()}
-    scheme, _, value = given.get("authorization", "").partition(" ")
-    if scheme.lower() == BEARER.lower():
-        return BEARER, value.strip()
-    if "dap-auth-token" in given:
-        return DAP_AUTH, given["dap-auth-token"]
-    raise TokenRefusedError("the request bears no token")

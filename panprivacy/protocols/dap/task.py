@@ -73,6 +73,15 @@ class TaskConfiguration(Message):
         return None
 
 
+def base_address(endpoint: str) -> str:
+    """An aggregator's address without the slash in which other implementations of DAP end it.
+
+    Resources have the same addresses with and without it. A task's configuration keeps it, because every
+    share is sealed for its very bytes.
+    """
+    return endpoint.removesuffix("/")
+
+
 def task_interval_extension(interval: Interval) -> Extension:
     """The extension that makes `interval` a task's `task_interval`."""
     return Extension(TASK_INTERVAL, interval.encode())

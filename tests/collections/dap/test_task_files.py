@@ -7,8 +7,8 @@ import pytest
 from dap.task_files import LARGEST_FILE, TaskParameters, task_file_read, task_file_write
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, Token, TokenHash
 from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.tokens import BEARER, DAP_AUTH, Token, TokenHash
 from panprivacy.protocols.dap.vdafs import (
     Prio3CountConfig,
     Prio3HistogramConfig,
@@ -128,7 +128,13 @@ def test_written_file_is_read_again_as_the_same_task(vdaf_type: int, mode: Batch
         ("dGFzay1pbmZv", "", "task_info"),
         ("Bearer", "Basic", "aggregator_auth_token_hash"),
         ("kem_id: X25519HkdfSha256", "kem_id: Other", "collector_hpke_config.kem_id"),
-        ("id: 183", "id: 256", "collector_hpke_config"),
+        ("X25519HkdfSha256\n    kdf_id: HkdfSha256", "X25519HkdfSha256", "collector_hpke_config"),
+        ("id: 183", "id: 183\n    kid: 1", "collector_hpke_config"),
+        ("id: 183", "id: 256", "collector_hpke_config.id"),
+        ("id: 183", "id: -1", "collector_hpke_config.id"),
+        ("public_key: A", "public_key: =", "collector_hpke_config.public_key"),
+        ('type: "Bearer"', "type: 1", "aggregator_auth_token_hash.type"),
+        ('hash: "A', 'hash: "=', "aggregator_auth_token_hash.hash"),
         ("https://leader.example/dap/", "https://l\u00e9ader.example/", "peer_aggregator_endpoint"),
         ("hpke_keys: []", "hpke_kys: []", "hpke_kys"),
         ("hpke_keys: []", "hpke_keys: &a []\n  task_id: *a", "file"),
@@ -145,6 +151,23 @@ def test_file_that_is_none_of_a_task_names_the_field(was: str, becomes: str, fie
     with pytest.raises(FieldError) as refused:
         task_file_read(content.encode())
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize("number", [-1, 256])
+def test_identifier_of_a_configuration_is_refused_with_its_range(number: int) -> None:
+    content = AS_JANUS_HAS_IT.replace("id: 183", f"id: {number}")
+    with pytest.raises(
+        FieldError, match=r"^collector_hpke_config\.id: must be a whole number from 0 to 255$"
+    ):
+        task_file_read(content.encode())
+
+
+def test_algorithm_that_janus_lacks_is_refused_with_those_it_has() -> None:
+    unknown = replace(helper(), collector_config=replace(COLLECTOR, kem_id=0x9999))
+    with pytest.raises(
+        FieldError, match=r"^collector_hpke_config\.kem_id: must be one of P256HkdfSha256, .*"
+    ):
+        task_file_write(unknown)
 
 
 def test_task_that_janus_cannot_run_is_not_written() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from panprivacy.protocols.hpke import KemName
 from panprivacy.recipe.draft import RecipeDraft
-from recipes.sealing import kem_settled
+from recipes.sealing import with_kem
 
 FILE = {
     "name": "Crashes",
@@ -37,6 +37,6 @@ def test_kem_is_the_files_or_what_all_devices_of_the_site_have(
     settings: Any, asked: dict[str, Any], origins: list[str], simulation: bool, kem: KemName | None
 ) -> None:
     settings.DEVICE_ORIGINS = origins
-    draft = kem_settled(RecipeDraft.from_mapping(asked), simulation=simulation)
+    draft = with_kem(RecipeDraft.from_mapping(asked), simulation=simulation)
     assert draft.hpke is kem
-    assert kem_settled(draft) == draft
+    assert with_kem(draft) == draft

@@ -26,6 +26,7 @@ from dap.leader.plain_tasks import PlainTask, helper_parameters, janus_task_crea
 from dap.leader.uploads import reports_upload
 from dap.models import ReportRejection, Task
 from dap.operations import configuration_of
+from dap.task_checks import MOST_PRECISION
 from dap.task_files import TaskParameters, task_file_read, task_file_write
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
@@ -42,9 +43,10 @@ from panprivacy.protocols.dap.collection import (
     CollectionJobResp,
     Query,
 )
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, JANUS, Token
+from panprivacy.protocols.dap.dialects import JANUS
 from panprivacy.protocols.dap.hpke import generate_keypair, open_aggregate_share
 from panprivacy.protocols.dap.media import media_type, problem_type
+from panprivacy.protocols.dap.tokens import BEARER, DAP_AUTH, Token
 from panprivacy.protocols.dap.vdafs import verifier_for
 from panprivacy.protocols.hpke import KemName
 from partners.client import PeerAnswer, PeerClient, PeerRefusedError, PeerUnavailableError, TokenClient
@@ -477,6 +479,49 @@ def test_file_of_a_server_that_is_no_partner_begins_nothing(
     assert not Task.objects.filter(task_id=pair.task_id).exists()
 
 
+def changed(content: bytes, **changes: Any) -> bytes:
+    """The file of a task with other parameters."""
+    parameters = task_file_read(content)
+    configuration = replace(parameters.configuration, **changes)
+    return task_file_write(replace(parameters, configuration=configuration)).encode()
+
+
+@pytest.mark.parametrize("command", ["task", "helper_tasks"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"time_precision": MOST_PRECISION + 1}, "time_precision: must be 1 to 31,622,400"),
+        ({"min_batch_size": 1}, "min_batch_size: must be 2 to "),
+    ],
+)
+def test_file_with_a_number_out_of_range_begins_nothing_on_either_side(
+    command: str, changes: dict[str, int], words: str, tmp_path: Path
+) -> None:
+    pair = JanusPair()
+    file = tmp_path / "task.yaml"
+    content = leader_file(pair) if command == "task" else task_file_write(pair.parameters()).encode()
+    file.write_bytes(changed(content, **changes))
+    Task.objects.update(task_id=bytes(32))
+    with pytest.raises(CommandError, match=words) as refused:
+        call_command(command, "import", str(file))
+    assert refused.value.returncode == 2
+    assert not Task.objects.filter(task_id=pair.task_id).exists()
+
+
+def test_file_of_a_task_that_differs_or_ended_changes_nothing(tmp_path: Path) -> None:
+    pair = JanusPair()
+    content, file = task_file_write(pair.parameters()).encode(), tmp_path / "task.yaml"
+    file.write_bytes(changed(content, min_batch_size=4))
+    with pytest.raises(CommandError, match="a task with this identifier exists") as refused:
+        call_command("helper_tasks", "import", str(file))
+    assert refused.value.returncode == 2
+    file.write_bytes(content)
+    call_command("helper_tasks", "end", pair.task_id.hex(), "--reason", "a test")
+    with pytest.raises(CommandError, match=r"the task has ended: .*a test") as refused:
+        call_command("helper_tasks", "import", str(file))
+    assert refused.value.returncode == 2
+
+
 def test_leader_without_the_partner_begins_no_task_with_it(settings: Any) -> None:
     settings.JANUS_PARTNERS = []
     with pytest.raises(FieldError, match="janus: must be one of PANAPP_JANUS_PARTNERS"):
@@ -513,12 +558,12 @@ def test_commands_of_the_page_run_a_task_on_both_sides(
     file, values = tmp_path / "task.yaml", {"CONFIG": base64_text.encode_url(config.encode()), "HASH": digest}
     ran = []
     for line in PAGE.read_text().splitlines():
-        if not line.startswith("    manage.py "):
+        if not line.startswith("    .venv/bin/python manage.py "):
             continue
         command, _, into = line.partition(" > ")
         for name, value in {**values, "https://dap.partner.example": HELPER_URL}.items():
             command = command.replace(name, value)
-        name, *arguments = command.replace("task.yaml", str(file)).split()[1:]
+        name, *arguments = command.replace("task.yaml", str(file)).split()[2:]
         output = StringIO()
         call_command(name, *arguments, stdout=output)
         if into:

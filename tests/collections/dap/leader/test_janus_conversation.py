@@ -23,8 +23,9 @@ from dap.task_files import task_file_read
 from panprivacy.protocols.dap.aggregation import AggregationJobInitReq
 from panprivacy.protocols.dap.basics import HpkeConfig
 from panprivacy.protocols.dap.collection import AggregateShareReq
-from panprivacy.protocols.dap.dialects import JANUS, Token
+from panprivacy.protocols.dap.dialects import JANUS
 from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.tokens import Token
 from panprivacy.protocols.dap.upload import UploadRequest
 from panprivacy.protocols.hpke import KemName
 from storage.sealing import secret_seal

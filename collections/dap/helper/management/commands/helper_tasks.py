@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from dap.errors import TaskConflictError, TaskEndedError
 from dap.helper.registrations import janus_task_register
 from dap.helper.task_ends import REASON_LENGTH, helper_task_end
 from dap.identifiers import readable_arguments, task_id_of
@@ -16,7 +17,6 @@ from dap.task_files import task_file_read
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
-from web.problems import Problem
 
 
 class Command(BaseCommand):
@@ -69,7 +69,9 @@ class Command(BaseCommand):
     def _import(self, file: Path) -> None:
         try:
             task = janus_task_register(parameters=task_file_read(file.read_bytes()), now=timezone.now())
-        except (FieldError, OSError, Problem) as error:
+        except TaskEndedError as error:
+            raise CommandError(f"the task has ended: {error}", returncode=2) from None
+        except (FieldError, TaskConflictError, OSError) as error:
             raise CommandError(str(error), returncode=2) from None
         self.stdout.write(f"Takes part in {bytes(task.task_id).hex()}.")
 

@@ -42,7 +42,8 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.protocols.dap.collection import CollectionJobReq, Query
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, TokenHash
+from panprivacy.protocols.dap.task import base_address
+from panprivacy.protocols.dap.tokens import BEARER, DAP_AUTH, TokenHash
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from partners.client import PeerRefusedError, PeerUnavailableError
 from partners.roles import HELPER, why_no_answer
@@ -130,7 +131,7 @@ class Command(BaseCommand):
             task = janus_task_create(
                 plain=plain,
                 leader_url=_leader_url(),
-                helper_url=options["janus"].removesuffix("/"),
+                helper_url=base_address(options["janus"]),
                 now=timezone.now(),
                 random_source=secrets.SystemRandom(),
             )
