@@ -469,7 +469,8 @@ def roles(name: str) -> tuple[tuple[str, str], ...]:
     found = []
     for pair in require_utf8(name, _given(name) or "").split(";"):
         role, _, group = (part.strip() for part in pair.partition("="))
-        if role not in ROLES or not group:
+        is_list = re.search(rf",\s*({'|'.join(ROLES)})\s*=", group)
+        if role not in ROLES or not group or is_list:
             raise ImproperlyConfigured(
                 f"{name} must be role=group pairs, separated by semicolons, not {pair.strip()!r}; "
                 f"roles are {', '.join(ROLES)}"

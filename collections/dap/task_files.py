@@ -105,7 +105,7 @@ def task_file_read(content: bytes) -> TaskParameters:
     """
     task = _one_task(content)
     role = task.get("role")
-    if role not in _SECRETS:
+    if not isinstance(role, str) or role not in _SECRETS:
         raise FieldError("role", f"must be {LEADER} or {HELPER}")
     for name in sorted(_REQUIRED | _SECRETS[role]):
         if task.get(name) is None:
@@ -210,7 +210,8 @@ def _one_task(content: bytes) -> dict[Any, Any]:
         raise refusal
     try:
         tasks = yaml.load(content, Loader=_Loader)  # noqa: S506  # a safe one
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+    except Exception as error:
+        # The library raises whatever Python raises for a tag with a value that it does not fit.
         raise refusal from error
     if not isinstance(tasks, list) or len(tasks) != 1 or not isinstance(tasks[0], dict):
         raise refusal

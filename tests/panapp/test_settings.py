@@ -436,7 +436,10 @@ def test_provider_of_the_organization_is_set_as_a_whole_or_not(production: dict[
         ("PANAPP_OIDC_CLIENT_ID", "a b"),
         ("PANAPP_OIDC_CLIENT_SECRET", "s3cret with spaces"),
         ("PANAPP_OIDC_GROUPS_CLAIM", "gröups"),
-        *(("PANAPP_OIDC_ROLES", value) for value in ("analyst", "root=a", "analyst=", "analyst=a;", "=a")),
+        *(
+            ("PANAPP_OIDC_ROLES", value)
+            for value in ("analyst", "root=a", "analyst=", "analyst=a;", "=a", "analyst=a, auditor=b")
+        ),
     ],
 )
 def test_provider_that_cannot_be_meant_stops_and_names_the_variable(

@@ -74,7 +74,8 @@ def person_of(
         raise SignInRefusedError("audience")
     if claims.get("azp", organization.client_id) != organization.client_id:
         raise SignInRefusedError("authorized party")
-    if not constant_time_compare(_text(claims, "nonce"), nonce):
+    # JSON can have halves of surrogate pairs, which UTF-8 cannot.
+    if not constant_time_compare(_text(claims, "nonce").encode(errors="surrogatepass"), nonce):
         raise SignInRefusedError("nonce")
     _check_times(claims, begun, now)
     subject = _text(claims, "sub")
@@ -94,6 +95,8 @@ def _verified(token: str, keys: Keys) -> dict[str, Any]:
     """The claims of a token that one of the keys signed."""
     if len(token) > LONGEST_TOKEN:
         raise SignInRefusedError("length")
+    if not token.isascii():
+        raise SignInRefusedError("form")
     try:
         header = jwt.get_unverified_header(token)
     except jwt.PyJWTError:

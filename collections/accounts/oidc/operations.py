@@ -38,13 +38,15 @@ def account_sign_in(*, organization: Organization, person: Person) -> User:
     Raises:
         NoRoleError: the person has no role. No account is made; an existing one has lost its roles.
         SwitchedOffError: the account is switched off. It stays as it is.
-        SignInRefusedError: a group of this site that the role needs was renamed or deleted.
+        SignInRefusedError: a group of this site that a role needs was renamed or deleted. No account is
+            made; an existing one has lost the roles that the person's groups do not have.
     """
     roles = organization.roles_of(person.groups)
     user = _account(organization.issuer, person, roles)
+    # Not in the transaction: it must be kept that roles are gone.
     if user is None or not roles:
-        # Not in the transaction: it must be kept that the roles are gone.
         raise NoRoleError
+    _require_groups(roles)
     return user
 
 
@@ -57,6 +59,7 @@ def _account(issuer: str, person: Person, roles: frozenset[str]) -> User | None:
             return _changed(known.user_id, roles)
         if not roles:
             return None
+        _require_groups(roles)
         try:
             with transaction.atomic():
                 return _made(issuer, person, roles)
@@ -90,11 +93,17 @@ def _made(issuer: str, person: Person, roles: frozenset[str]) -> User:
 
 
 def _groups(roles: Iterable[str]) -> list[Group]:
-    wanted = {GROUPS[role] for role in roles if role in GROUPS}
-    found = list(Group.objects.filter(name__in=wanted))
-    if len(found) != len(wanted):
+    """Those that exist."""
+    return list(Group.objects.filter(name__in=_names(roles)))
+
+
+def _names(roles: Iterable[str]) -> set[str]:
+    return {GROUPS[role] for role in roles if role in GROUPS}
+
+
+def _require_groups(roles: Iterable[str]) -> None:
+    if len(_groups(roles)) != len(_names(roles)):
         raise SignInRefusedError("a group of this site is missing")
-    return found
 
 
 def _name(issuer: str, person: Person) -> str:

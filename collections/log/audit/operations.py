@@ -103,13 +103,15 @@ def entry_append_bounded(
         most: entries of this action and subject that are appended within the time.
         within: the time.
         whatever_subject: whether entries of other subjects count, too.
-        alike: name of a detail; only entries that have it in common count, if one is named.
+        alike: name of a detail; if one is named, only entries count that have the same, or none either.
     """
     earlier = Entry.objects.filter(action=action.name)
     if not whatever_subject:
         earlier = earlier.filter(subject=subject)
-    if alike:
+    if alike in details:
         earlier = earlier.filter(**{f"details__{alike}": details[alike]})
+    elif alike:
+        earlier = earlier.filter(**{f"details__{alike}__isnull": True})
 
     def has_room() -> bool:
         # The oldest of the newest ones that reach the limit: few rows are read, however long the log is.

@@ -113,6 +113,11 @@ def test_written_file_is_read_again_as_the_same_task(vdaf_type: int, mode: Batch
     ("was", "becomes", "field"),
     [
         ("role: Helper", "role: Collector", "role"),
+        ("role: Helper", "role: [Helper]", "role"),
+        ("role: Helper", "role: !!bool maybe", "file"),
+        ("role: Helper", 'role: !!int ""', "file"),
+        ("role: Helper", "role: !!timestamp x", "file"),
+        ("role: Helper", "role: 1" + ":59" * 10_000 + ".5", "file"),
         ("role: Helper", "role: Leader", "aggregator_auth_token"),
         ("task_start: 0", "task_start: -1", "task_start"),
         ("task_start: 0", "", "task_start"),

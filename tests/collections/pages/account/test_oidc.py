@@ -27,6 +27,7 @@ from accounts.oidc.operations import OrganizationPasswordError
 from accounts.second_factor.operations import begun_secret
 from accounts.second_factor.operations import timezone as clock_of_codes
 from log.audit.models import Entry
+from log.audit.sign_in import MOST
 from pages.account import oidc, proofs
 from panprivacy.formats.errors import FieldError
 from tests.collections.accounts.oidc.scene import (
@@ -131,6 +132,7 @@ BAD_CLAIMS: list[tuple[dict[str, Any], str]] = [
     ({"azp": "another"}, "authorized party"),
     ({"nonce": "of another browser"}, "nonce"),
     ({"nonce": None}, "nonce"),
+    ({"nonce": "\ud800"}, "nonce"),
     ({"exp": -2 * MINUTE}, "expiry"),
     ({"exp": None}, "expiry"),
     ({"exp": True}, "expiry"),
@@ -202,6 +204,7 @@ BAD_SIGNATURES: dict[str, tuple[Callable[[Any], str], str]] = {
     "two parts": (lambda claims: signed(claims).rpartition(".")[0], "form"),
     "five parts": (lambda claims: signed(claims) + ".x.y", "form"),
     "empty": (lambda claims: "", "form"),
+    "half of a surrogate pair": (lambda claims: f"{signed(claims)}\ud800", "form"),
     "deep": (lambda claims: signed(b"[" * 30_000), "form"),
     "long": (lambda claims: signed({**claims, "x": "y" * 70_000}), "length"),
 }
@@ -507,6 +510,28 @@ def test_roles_follow_groups_and_each_change_is_on_record(client: Client, provid
     assert actions == ["permission_changed", "sign_in_failed"]
 
 
+def test_administrator_who_is_none_any_more_loses_it_though_a_group_is_missing(
+    client: Client, provider: Provider
+) -> None:
+    signed_in_as(client, provider, groups=ADMINISTRATORS)
+    client.logout()
+    Group.objects.filter(name="Analysts").update(name="Analytics")
+    assert signed_in_as(client, provider, groups=[GROUP]).status_code == 400
+    assert last_entry().details["reason"] == "a group of this site is missing"
+    user = User.objects.get()
+    assert (user.is_staff, user.is_superuser, user.groups.count()) == (False, False, 0)
+    assert signed_in_as(client, provider, sub="another", groups=[GROUP]).status_code == 400
+    assert User.objects.count() == 1
+
+
+def test_flood_of_answers_hides_no_wrong_password(client: Client, provider: Provider) -> None:
+    for _ in range(MOST + 5):
+        client.get(ANSWER)
+    assert Entry.objects.filter(action="sign_in_failed").count() == MOST
+    client.post("/sign-in/", {"username": "ana", "password": "wrong"})
+    assert (last_entry().action, last_entry().details) == ("sign_in_failed", {})
+
+
 def test_roles_and_their_entry_are_committed_together(
     client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -701,6 +726,13 @@ def test_organizations_account_signs_out_here_and_everywhere(client: Client, pro
 
 
 def test_sign_in_leads_to_this_site_only(client: Client, provider: Provider) -> None:
+    cyrillic = "/recipes/?q=" + "\u0444" * 100
+    answer = signed_in_as(client, provider, f"?next={cyrillic}")
+    assert answer["Location"] == f"/recipes/?q={'%D1%84' * 100}"
+    client.logout()
+    for letters in (150, 400, 900):
+        begun(client, "?next=/" + "\u0444" * letters)
+        assert len(client.cookies["sign-in"].value) < 3_000
     for wanted in (
         "https://elsewhere.example/",
         "//elsewhere.example",
