@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 _EXPONENT = re.compile(r"e([+-])0*(?=\d)")
 
@@ -26,6 +27,15 @@ def duration(seconds: int) -> str:
         if times:
             parts.append(f"{times:,} {name}{'' if times == 1 else 's'}")
     return " ".join(parts) or "0 seconds"
+
+
+def moment(at: datetime) -> str:
+    """To the minute, in UTC: "2026-11-30 18:05 UTC".
+
+    Args:
+        at: with a time zone.
+    """
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def duration_and_seconds(seconds: int) -> str:

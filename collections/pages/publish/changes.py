@@ -12,6 +12,7 @@ from django.urls import reverse
 from pages.not_found import found, missing
 from pages.publish.forms import RecipeForm
 from pages.publish.target_field import TargetField, in_words
+from panprivacy.formats.display import moment
 from panprivacy.formats.errors import FieldError
 from recipes.models import Recipe
 from recipes.selectors import recipe_asked_again
@@ -139,5 +140,5 @@ def _shown(field: forms.Field, value: Any) -> str:
         # Not a population's choice, whose label states its budget.
         return str(value).replace("_", " ")
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M} UTC"
+        return moment(value)
     return number(value)

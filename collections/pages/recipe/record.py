@@ -6,7 +6,6 @@ states what the signed recipe shows and what this software does. What neither kn
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.utils import timezone
@@ -23,7 +22,7 @@ from pages.words.parameters_table import part_rows
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 from pages.words.target import target_rows
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.formats.display import duration
+from panprivacy.formats.display import duration, moment
 from panprivacy.protocols.hpke import KemName
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.interface import Statistic
@@ -140,7 +139,7 @@ def _purpose(facts: _Facts) -> Section:
         ("Name", Given(recipe.name)),
         *((row.label, Given(_shortened(row.value))) for row in part_rows(published)),
         ("Result", f"{facts.statistic.title}. {facts.statistic.description}"),
-        ("Period", f"{_moment(published.opens_at)} to {_moment(published.closes_at)}"),
+        ("Period", f"{moment(published.opens_at)} to {moment(published.closes_at)}"),
     ]
     if published.step_seconds:
         rows.append(("Length of a step", duration(published.step_seconds)))
@@ -344,8 +343,8 @@ def _evidence(facts: _Facts) -> Section:
     rows: list[tuple[Text, ...]] = [
         ("Identifier of the recipe", str(recipe.identifier)),
         ("Signed by", ", ".join(["this site", *sorted(recipe.signatures_of_partners)])),
-        ("Published", "unknown" if recipe.published_at is None else _moment(recipe.published_at)),
-        ("State", state if release is None else f"{state}, {_moment(release.released_at)}"),
+        ("Published", "unknown" if recipe.published_at is None else moment(recipe.published_at)),
+        ("State", state if release is None else f"{state}, {moment(release.released_at)}"),
     ]
     if release is not None:
         reports = "unknown" if release.reports is None else number(release.reports)
@@ -369,7 +368,3 @@ def _shortened(text: str) -> str:
 def _begun(clause: str) -> str:
     """A clause as the beginning of a sentence."""
     return clause[:1].upper() + clause[1:]
-
-
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,8 +1,10 @@
 """Durations in words."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
-from panprivacy.formats.display import duration, duration_and_seconds
+from panprivacy.formats.display import duration, duration_and_seconds, moment
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,8 @@ def test_duration_names_every_unit_that_is_not_0(seconds: int, words: str) -> No
 )
 def test_seconds_stand_beside_what_they_are_not_easily_read_from(seconds: int, words: str) -> None:
     assert duration_and_seconds(seconds) == words
+
+
+def test_moment_is_in_utc_to_the_minute_wherever_it_was_taken() -> None:
+    at = datetime(2026, 12, 1, 0, 5, 59, tzinfo=timezone(timedelta(hours=6)))
+    assert moment(at) == "2026-11-30 18:05 UTC"
