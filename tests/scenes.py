@@ -11,11 +11,13 @@ from recipes.models import Recipe
 from results.aggregation.operations import chunk_process, chunks_plan
 from results.models import Release
 from results.operations import result_release, truth_record
+from series.operations import rounds_advance, series_publish
 from streams.operations import intrusion_announce, items_fold
 from tests.factories import (
     fresh_nonce,
     published_recipe,
     raw_reports_submit,
+    recipe_members,
     report_of_count,
     report_of_values,
 )
@@ -57,6 +59,18 @@ def finish(recipe: Recipe, closed_by: User | None = None) -> Recipe:
         chunk_process(chunk=chunk)
     result_release(recipe=recipe)
     return Recipe.objects.get(pk=recipe.pk)
+
+
+def finished_round() -> Recipe:
+    """The first round of a series, released: all of the segment old had the event, none of new."""
+    members = recipe_members(segments=["old", "new"], every="week", rounds=3, epsilon=8.0, cohort_size=20)
+    members["event"] = "app.crash"
+    series = series_publish(members=members, actor=None)
+    rounds_advance()
+    recipe = series.rounds.get(number=1).recipe
+    cells = [1, 2] * 50
+    _submit(recipe, [report_of_values(recipe, [place == cell for place in range(4)]) for cell in cells])
+    return finish(recipe)
 
 
 def simulated_recipe(devices_by_count: dict[int, int], **changes: Any) -> Recipe:

@@ -32,7 +32,7 @@ from requests.adapters import BaseAdapter
 
 from panprivacy.recipe.result_rows import ResultRow, result_rows
 from results.models import Release, SignedResult
-from results.tables import Asked, public_results
+from results.tables import TableFilter, public_results
 from web.transport import Transport, https_transport
 
 METRIC = "panapp.result"
@@ -107,7 +107,7 @@ def metrics_of(release: Release) -> MetricsData:
     Raises:
         Recipe.DoesNotExist: the result is not public.
     """
-    number = public_results(Asked()).values_list("round__number", flat=True).get(release=release)
+    number = public_results(TableFilter()).values_list("round__number", flat=True).get(release=release)
     document = json.loads(SignedResult.objects.get(release=release).document)
     points = [
         NumberDataPoint(

@@ -9,7 +9,7 @@ from log.audit.models import Entry
 from notifications.models import Delivery, Subscription
 from notifications.pauses import LONGEST
 from results.actions import RESULT_RELEASED
-from results.tables import Asked, public_results
+from results.tables import TableFilter, public_results
 from storage import clock
 
 
@@ -22,7 +22,7 @@ def metrics_plan(entries: Sequence[Entry]) -> None:
     if not ended or not settings.OTLP_ENDPOINT:
         return
     now = clock.database_now()
-    releases = public_results(Asked()).filter(identifier__in=ended).values_list("release", flat=True)
+    releases = public_results(TableFilter()).filter(identifier__in=ended).values_list("release", flat=True)
     subscription = _own_subscription()
     Delivery.objects.bulk_create(
         [

@@ -34,8 +34,8 @@ class NoParquetError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which results are in the table.
+class TableFilter:
+    """Which public results are in the table.
 
     Attributes:
         since: only what was released then or later; None for all.
@@ -46,25 +46,26 @@ class Asked:
     simulations: bool = True
 
 
-def public_results(asked: Asked) -> QuerySet[Recipe]:
+def public_results(chosen: TableFilter) -> QuerySet[Recipe]:
     """Recipes whose results are in the table, with their releases."""
     recipes = overview_search(user=AnonymousUser(), status=Release.Outcome.RELEASED)
-    if not asked.simulations:
+    if not chosen.simulations:
         recipes = recipes.filter(simulation=False)
-    if asked.since is not None:
-        recipes = recipes.filter(release__released_at__gte=asked.since)
+    if chosen.since is not None:
+        recipes = recipes.filter(release__released_at__gte=chosen.since)
     return recipes
 
 
-def table_version(asked: Asked) -> str:
-    """A digest of what the table depends on. Results never change: they are told by number and last."""
-    found = public_results(asked).order_by().aggregate(number=Count("release"), last=Max("release"))
-    return hashlib.sha256(f"{SOFTWARE} {asked} {found}".encode()).hexdigest()
+def table_version(chosen: TableFilter) -> str:
+    """A digest of what the table depends on. Results never change, so their number and the last one identify
+    the table."""
+    found = public_results(chosen).order_by().aggregate(number=Count("release"), last=Max("release"))
+    return hashlib.sha256(f"{SOFTWARE} {chosen} {found}".encode()).hexdigest()
 
 
-def public_rows(asked: Asked) -> Iterator[ResultRow]:
-    """Of every public result that is asked for. The database is read in pieces."""
-    recipes = public_results(asked)
+def public_rows(chosen: TableFilter) -> Iterator[ResultRow]:
+    """Of every public result that the filter takes. The database is read in pieces."""
+    recipes = public_results(chosen)
     found = recipes.order_by("release__released_at", "release__pk").values_list(
         "release__pk", "round__number"
     )
@@ -103,7 +104,7 @@ def results_parquet(rows: Iterable[ResultRow], file: IO[bytes]) -> None:
 
 
 def _pyarrow() -> Any:
-    """Loaded only where a table is asked for, and not installed at every site."""
+    """Loaded only when a table is asked for, and not installed at every site."""
     try:
         import pyarrow.parquet
     except ModuleNotFoundError:

@@ -17,7 +17,14 @@ from rest_framework.views import APIView
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import parse_time
 from panprivacy.recipe.result_rows import COLUMNS, ResultRow
-from results.tables import Asked, NoParquetError, public_rows, results_csv, results_parquet, table_version
+from results.tables import (
+    NoParquetError,
+    TableFilter,
+    public_rows,
+    results_csv,
+    results_parquet,
+    table_version,
+)
 from web.busy import BusyError
 from web.negotiation import OneFormat
 from web.openapi import problem_response
@@ -36,8 +43,10 @@ Write = Callable[[Iterable[ResultRow], IO[bytes]], None]
 
 TABLE = (
     "A row for each value of every public result, the oldest first. Columns: "
-    f"{', '.join(f'`{name}`' for name in COLUMNS)}. `epsilon` and `delta` are what readers of the result may "
-    "learn of one device."
+    f"{', '.join(f'`{name}`' for name in COLUMNS)}. `epsilon` and `delta` are of that guarantee of "
+    "the result alone (`result.json`) which a budget is charged with: model `aggregator`, else `sampled`, "
+    "`shuffle` or a curator's `pan` with all intrusions; relation `replace`, or `user` of a curator; honest "
+    "devices. They are empty if ε is unknown."
 )
 
 
@@ -75,11 +84,11 @@ class _TableView(APIView):
     content_type: ClassVar[str]
 
     def answer(self, request: Request, write: Write) -> HttpResponseBase:
-        asked = _read(request)
-        etag = quote_etag(f"{table_version(asked)}-{self.content_type}")
+        chosen = _read(request)
+        etag = quote_etag(f"{table_version(chosen)}-{self.content_type}")
         response: HttpResponseBase | None = get_conditional_response(request._request, etag=etag)
         if response is None:
-            file = _made(asked, write)
+            file = _made(chosen, write)
             if isinstance(file, bytes):
                 response = HttpResponse(file, content_type=self.content_type)
             else:
@@ -116,7 +125,7 @@ class ResultsParquetView(_TableView):
         return self.answer(request, results_parquet)
 
 
-def _read(request: Request) -> Asked:
+def _read(request: Request) -> TableFilter:
     """What the query string asks for; a Problem names the parameter that is wrong."""
     unknown = sorted(set(request.query_params) - {"since", "simulations"})
     if unknown:
@@ -125,20 +134,20 @@ def _read(request: Request) -> Asked:
     if simulations not in (None, "true", "false"):
         raise invalid_parameter("simulations", "simulations must be true or false.")
     try:
-        return Asked(
+        return TableFilter(
             since=None if since is None else parse_time("since", since), simulations=simulations != "false"
         )
     except FieldError as error:
         raise invalid_field(error) from None
 
 
-def _made(asked: Asked, write: Write) -> IO[bytes] | bytes:
+def _made(chosen: TableFilter, write: Write) -> IO[bytes] | bytes:
     """The whole file, at its beginning; a small one as its content."""
     if not _places.acquire(blocking=False):
         raise BusyError("other tables are being made; try again in some seconds")
     file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  # closed with the response
     try:
-        write(public_rows(asked), file)
+        write(public_rows(chosen), file)
     except NoParquetError:
         file.close()
         raise Problem(

@@ -1,5 +1,6 @@
 """A privacy guarantee as a value that states all its assumptions."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import StrEnum
@@ -105,6 +106,41 @@ class Guarantee:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, one per attribute."""
         return asdict(self)
+
+
+RESULT_READERS = (Model.AGGREGATOR, Model.SAMPLED, Model.SHUFFLE, Model.PAN)
+"""Models whose observers learn at least what readers of one result do. Readers may know which devices took
+part: `SAMPLED` is for a recipe that has no number for them."""
+
+WHOLE = (Relation.REPLACE, Relation.USER)
+"""Relations that change all that one device, or one item of a curator's stream, contributes."""
+
+
+def main_guarantee(
+    stated: Iterable[Mapping[str, Any]], models: Sequence[Model] = RESULT_READERS
+) -> Mapping[str, Any] | None:
+    """The guarantee against readers of a released result that a budget is charged with: for all that one
+    device or item contributes, if all devices are honest. Of a curator, with every intrusion announced.
+
+    Args:
+        stated: as `Guarantee.as_dict`.
+        models: the first of them that is stated counts.
+
+    Returns:
+        One of `stated`, whose ε may be None; None if they have none like this.
+    """
+    whole = [
+        one
+        for one in stated
+        if one["model"] in models
+        and one["relation"] in WHOLE
+        and not one["dishonest_fraction"]
+        # Else of a device's state, which is not the result.
+        and (one["model"] != Model.PAN or one["intrusions"] is not None)
+    ]
+    return min(
+        whole, key=lambda one: (models.index(one["model"]), -one["announced_intrusions"]), default=None
+    )
 
 
 def bracket(lower: float, upper: float) -> str:

@@ -5,13 +5,8 @@ from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.accounting.guarantees import main_guarantee
 from panprivacy.formats.times import parse_time
-
-OBSERVERS = (Model.SAMPLED, Model.AGGREGATOR, Model.SHUFFLE, Model.PAN, Model.LOCAL)
-"""Readers of results come first: a budget is charged with what they learn."""
-
-RELATIONS = (Relation.REPLACE, Relation.RECORD, Relation.USER, Relation.ADD_REMOVE, Relation.PARTICIPATION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +20,11 @@ class ResultRow:
         value: what the estimate counts: a value's label, or the statistic's.
         estimate: unbiased, in the recipe's unit; may be below 0.
         low, high: the interval of the true value; None if that end is not bounded.
-        level: the probability, in advance, with which all intervals of its result hold together; None if none
-            is stated.
+        level: the probability, in advance, with which all intervals of these rows hold together: rows of all
+            devices, or rows of all segments, not both. None if none is stated.
         standard_error: None if it is not stated, as of segments.
         reports: in the sum, of all segments together.
-        epsilon, delta: what readers of the result may learn of one device; None if unknown.
+        epsilon, delta: of `main_guarantee`, for this result alone; both None if ε is unknown.
         released_at: in UTC.
     """
 
@@ -62,24 +57,6 @@ class ResultRow:
 COLUMNS = tuple(field.name for field in fields(ResultRow))
 
 
-def main_guarantee(guarantees: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The guarantee against readers of the result if all devices are honest, for one device's whole stream
-    replaced by another; the closest to that which is stated. None if none is stated.
-
-    Args:
-        guarantees: as `Guarantee.as_dict`.
-    """
-    honest = [one for one in guarantees if not one["dishonest_fraction"]]
-    return min(
-        honest,
-        key=lambda one: (
-            OBSERVERS.index(one["model"]) if one["model"] in OBSERVERS else len(OBSERVERS),
-            RELATIONS.index(one["relation"]),
-        ),
-        default=None,
-    )
-
-
 def result_rows(result: Mapping[str, Any], number: int | None = None) -> Iterator[ResultRow]:
     """A row for each value of all devices, then for each value of each segment that is shown.
 
@@ -87,13 +64,14 @@ def result_rows(result: Mapping[str, Any], number: int | None = None) -> Iterato
         result: the signed document of a released one.
         number: of the round whose result it is.
     """
-    guarantee = main_guarantee(result["guarantees"]) or {"epsilon": None, "delta": None}
+    main = main_guarantee(result["guarantees"])
+    epsilon, delta = (None, None) if main is None else (main["epsilon"], main["delta"])
     common = {
         "recipe": result["id"],
         "round": number,
         "reports": result["reports"],
-        "epsilon": guarantee["epsilon"],
-        "delta": guarantee["delta"],
+        "epsilon": epsilon,
+        "delta": None if epsilon is None else delta,
         "released_at": parse_time("released_at", result["released_at"]),
     }
     labels = [
@@ -136,17 +114,15 @@ def _rows_of_segment(
 
 
 def _ends(result: Mapping[str, Any]) -> tuple[list[float | None], list[float | None], float | None]:
-    """The ends of the intervals and their level: the stated ones, or those of the error bounds."""
-    interval, bounds, estimates = result["interval"], result["error_bound"], result["estimate"]
-    if interval is not None:
-        return interval["low"], interval["high"], interval["level"]
-    if bounds is None:
-        return [None] * len(estimates), [None] * len(estimates), None
-    pairs = list(zip(estimates, bounds, strict=True))
-    return [value - by for value, by in pairs], [value + by for value, by in pairs], result["confidence"]
+    """The ends of the stated intervals and their level; None if none is stated, as of a test's statistic."""
+    interval = result["interval"]
+    if interval is None:
+        unknown: list[float | None] = [None] * len(result["estimate"])
+        return unknown, unknown, None
+    return interval["low"], interval["high"], interval["level"]
 
 
 def _padded(cells: list[Any] | None, result: Mapping[str, Any]) -> list[Any]:
-    """One for each estimate; None where the result has none."""
+    """One for each estimate; None if the result has none for it."""
     found = list(cells or [])
     return found + [None] * (len(result["estimate"]) - len(found))

@@ -13,7 +13,7 @@ from django.views import View
 
 from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
-from pages.all_rounds import guarantees_together, main_guarantee
+from pages.all_rounds import guarantees_together, main_of
 from pages.awaited_numbers import Awaited
 from pages.charts.shown import shown_chart
 from pages.not_found import found, readable
@@ -193,7 +193,7 @@ def _page(
         "rounds": rounds_in_all(series),
         "signed": signed,
         "guarantees": guarantees,
-        "main": main_guarantee(guarantees),
+        "main": None if signed is None else main_of(signed),
         "input_is_there": input_is_there,
         "begins": _begins(series, planned, known, waits_for_input=bool(signed) and not input_is_there),
         "running": series_is_running(series),

@@ -25,7 +25,6 @@ from panprivacy.formats.times import parse_time
 from publishing.publication import recipe_close, recipe_publish_file
 from recipes.models import Recipe
 from results.documents import signed_document
-from series.operations import rounds_advance, series_publish
 from simulations.installation.ports import HOST, held_port
 from simulations.installation.services import wait_until
 from tests.clock import time_is
@@ -35,7 +34,16 @@ from tests.factories import recipe_members, report_of_values, submitted
 from tests.network import losing_answers
 from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
-from tests.scenes import account, finish, finished_recipe, open_recipe, simulated_recipe
+from tests.scenes import (
+    account,
+    closed_stream,
+    finish,
+    finished_recipe,
+    finished_round,
+    open_recipe,
+    open_stream,
+    simulated_recipe,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -137,19 +145,6 @@ class Network:
         return self.answer
 
 
-def sent_round() -> Recipe:
-    """The first round of a series, released: all of the segment old had the event, none of new."""
-    members = recipe_members(segments=["old", "new"], every="week", rounds=3, epsilon=8.0, cohort_size=20)
-    members["event"] = "app.crash"
-    series = series_publish(members=members, actor=None)
-    rounds_advance()
-    recipe = series.rounds.get(number=1).recipe
-    cells = [1, 2] * 50
-    reports = [report_of_values(recipe, [place == cell for place in range(4)]) for cell in cells]
-    assert submitted(recipe, *reports) == []
-    return finish(recipe)
-
-
 def sent_histogram(**changes: Any) -> Recipe:
     values = [[1, 0, 0], [0, 1, 0]] * 3
     return finished_recipe(values, statistic="histogram", k=2, cohort_size=2, **changes)
@@ -188,7 +183,7 @@ def expected(client: Client) -> list[dict[str, Any]]:
             "segment": row["segment"] or None,
             "value": row["value"],
             "unit": signed["unit"],
-            **{name: float(row[name]) for name in ("low", "high", "level", "epsilon", "delta")},
+            **{name: float(row[name]) for name in ("low", "high", "level", "epsilon", "delta") if row[name]},
             "more_than_noise": not low <= 0 <= high,
             "simulation": signed["simulation"],
             "Timestamp": parse_time("at", row["released_at"]).timestamp() * 1e9,
@@ -206,27 +201,31 @@ def test_collector_gets_each_public_value_once_though_down_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(otlp, "POINTS_AT_ONCE", 2)  # A result needs two requests.
-    sent_round()
+    finished_round()
     sent_histogram(name="Histogram")
     private = recipe_publish_file(members=recipe_members(), actor=None, simulation=True, private=True)
     submitted(private, *(report_of_values(private, [1]) for _ in range(6)))
     assert finish(private).release.outcome == "released"
     finished_recipe([[1]], cohort_size=5, name="Withheld")
     simulated_recipe({0: 3, 1: 3}, name="Simulated", cohort_size=2)
+    closed_stream(
+        open_stream([1], name="No ε", statistic="pan_histogram", delta=1e-6, universe_size=2, table_size=2)
+    )
 
-    assert send_due() == 3
+    assert send_due() == 4
     assert {state for _, state in results()} == {"waiting"}
     collector.start()
     assert send_due() == 0, "not before the pause is over"
     pass_by(timedelta(seconds=7))
-    assert send_due() == 3
+    assert send_due() == 4
     pass_by(timedelta(hours=7))
     assert send_due() == 0
     assert {state for _, state in results()} == {"delivered"}
 
     points = collector.points()
     wanted = expected(client)
-    assert len(wanted) == 3 + 3 + 1
+    assert len(wanted) == 3 + 3 + 1 + 2
+    assert len([one for one in wanted if "epsilon" not in one and "delta" not in one]) == 2
     assert {"old", "new"} < {one.get("segment") for one in wanted}
     assert {one["more_than_noise"] for one in wanted} == {True, False}
     assert _in_order(points) == _in_order(wanted)
@@ -366,7 +365,7 @@ def test_page_names_every_attribute_of_a_point() -> None:
     page = (ROOT / "docs/opentelemetry.md").read_text()
     section = page.partition("## Results as metrics")[2].partition("\n## ")[0]
     named = re.findall(r"`([^`]+)`", section.partition("Its attributes")[2].partition("\n\n")[0])
-    points = [otlp.metrics_of(one.release) for one in (sent_round(), sent_histogram())]
+    points = [otlp.metrics_of(one.release) for one in (finished_round(), sent_histogram())]
     found = [point for one in points for point in _points(one)]
     assert sorted(named) == sorted({name for point in found for name in point.attributes})
     assert f"`{otlp.METRIC}`" in section

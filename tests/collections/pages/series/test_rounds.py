@@ -9,7 +9,7 @@ from kombu.exceptions import OperationalError
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
-from pages.all_rounds import guarantees_together, main_guarantee
+from pages.all_rounds import main_of
 from pages.words.sentences import guarantee_texts
 from panprivacy.accounting import number_cache
 from panprivacy.recipe.rounds.document import PublishedRounds
@@ -178,12 +178,12 @@ def test_page_of_one_round_says_what_all_of_them_guarantee_together(client, give
     series = series_publish(members=members, actor=None)
     rounds_advance()
     answer = client.get(reverse("recipe-privacy", args=[Recipe.objects.get().identifier]))
-    text, stated = page_text(answer), guarantees_together(series.rounds_document)
+    text = page_text(answer)
     local = "privacy loss ε = 2" if "donation_rounds" in given else "privacy loss ε = 6"
     together = text.split("The numbers below are of this round alone. ")[1].split(
         "What all rounds guarantee"
     )[0]
-    assert main_guarantee(stated).numbers in together
+    assert main_of(series.rounds_document).numbers in together
     assert f"report: {local}, " in together
     assert f'href="{reverse("series", args=[series.identifier])}"' in answer.content.decode()
 
