@@ -188,7 +188,7 @@ class _Adapter(BaseAdapter):
         if 300 <= status < 400:
             raise NotTakenError(status, "a redirect, which is not followed")
         if not 200 <= status < 300:
-            raise NotTakenError(status, "refused")
+            raise NotTakenError(status, f"refused with status {status}")
         self.refused += _refused(answer)
         return status
 

@@ -85,7 +85,7 @@ class _TableView(APIView):
 
     def answer(self, request: Request, write: Write) -> HttpResponseBase:
         chosen = _read(request)
-        etag = quote_etag(f"{table_version(chosen)}-{self.content_type}")
+        etag = quote_etag(f"{table_version(chosen)}-{write.__name__}")
         response: HttpResponseBase | None = get_conditional_response(request._request, etag=etag)
         if response is None:
             file = _made(chosen, write)

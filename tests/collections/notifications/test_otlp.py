@@ -285,7 +285,10 @@ def test_result_whose_answer_is_lost_is_sent_again_with_the_same_points(
 
 @pytest.mark.parametrize(
     ("status", "problem"),
-    [(307, "a redirect, which is not followed"), (503, "refused"), (401, "refused"), (410, "refused")],
+    [
+        (307, "a redirect, which is not followed"),
+        *((status, f"refused with status {status}") for status in (503, 401, 410)),
+    ],
 )
 def test_result_that_is_not_taken_is_tried_once_and_waits(
     status: int, problem: str, settings: LazySettings, monkeypatch: pytest.MonkeyPatch

@@ -173,6 +173,8 @@ def test_unchanged_table_is_not_made_again(client: Client, monkeypatch: pytest.M
     result()
     answer = client.get("/api/v1/results.csv")
     etag = answer["ETag"]
+    # RFC 9110, 8.8.3: no space.
+    assert re.fullmatch(r'"[!#-~]+"', etag)
     assert answer.getvalue()
     with monkeypatch.context() as patched:
         patched.setattr(tables_api, "_made", raising(AssertionError))
