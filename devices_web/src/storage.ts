@@ -11,6 +11,7 @@ import { Device, DeviceError, type DeviceState } from "./device.ts";
 import { requireLifetime } from "./lifetime.ts";
 import type { LogMemory, Remembered } from "./log_memory.ts";
 import { systemRandom } from "./random.ts";
+import { localEpsilon, USUAL_LIMITS } from "./recipe.ts";
 
 const DATABASE = "devices-web";
 export const STATES = "states";
@@ -33,17 +34,28 @@ export type Database = IDBPDatabase<Schema>;
 /** IndexedDB of this origin. @internal */
 export function openStorage(): Promise<Database> {
   return openDB<Schema>(DATABASE, 2, {
-    upgrade(database, from) {
+    async upgrade(database, from, _to, transaction) {
       if (from < 1) {
         database.createObjectStore(STATES, { keyPath: "recipe" });
         database.createObjectStore(LOGS);
         database.createObjectStore(IDENTITIES);
       }
-      database.createObjectStore(LIFETIME);
+      const counted = database.createObjectStore(LIFETIME);
+      const states = await transaction.objectStore(STATES).getAll();
+      await Promise.all(states.map((state) => counted.put(epsilonOf(state), state.recipe)));
     },
     // So that a tab with a newer version is not kept waiting; the next tick opens it anew.
     blocking: (_from, _to, event) => (event.target as IDBDatabase).close(),
   });
+}
+
+/** Of a joined recipe. If the state does not show it, the most that a device with the usual limits joins. */
+function epsilonOf(state: DeviceState): number {
+  try {
+    return localEpsilon(Device.resume(state).recipe);
+  } catch {
+    return USUAL_LIMITS.largestLocalEpsilon;
+  }
 }
 
 /**

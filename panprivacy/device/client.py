@@ -180,11 +180,12 @@ class Device(Closable):
             else:
                 is_sampled = value_reports(recipe).is_sampled(source)
                 state = DeviceState(phase=Phase.COLLECTING if is_sampled else Phase.NOT_SAMPLED)
-            if sampled is not None and state.phase is not Phase.NOT_SAMPLED:
+            gives = state.phase is not Phase.NOT_SAMPLED
+            if sampled is not None and gives:
                 sampled()
             store.write(encode(enrolment, state, token))
             if lifetime is not None:
-                lifetime.record_joined(recipe)
+                lifetime.record_joined(recipe, gives=gives)
             return cls(store, LiveState(enrolment, recipe, state, token), source, opened.pop_all())
 
         return _with_store(location, start)

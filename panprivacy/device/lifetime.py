@@ -3,7 +3,8 @@
 It adds up the local ε of one report of each recipe: basic composition (Dwork and Roth, The Algorithmic
 Foundations of Differential Privacy, Theorem 3.16), whose δ add up as well and are not limited here. One file
 for all recipes: a recipe that ended, that the device left, or whose state was deleted stays counted. It holds
-which recipes the device joined; nothing about any event, value or coin.
+which recipes the device joined, and, like `rounds_memory`, whether it gave in rounds where it gives once;
+nothing else about any event, value or coin.
 """
 
 import math
@@ -17,8 +18,9 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import LimitError, report_epsilon
 from panprivacy.recipe.document import PublishedRecipe
 
-EPSILON, JOINED = "epsilon", "joined"
-"""Of each recipe, or document of rounds: its ε, and the recipes that were joined, not only counted."""
+EPSILON, JOINED, UNSPENT = "epsilon", "joined", "unspent"
+"""Of each recipe, or document of rounds: its ε; the recipes that were joined, not only counted; and of rounds
+whose devices give in one only, true if the coin kept the device out of the last one."""
 
 MOST_LIFETIME_EPSILON = 1e6
 ROUNDING = 1 + 2**-40
@@ -47,6 +49,7 @@ class LifetimeMemory(NotesFile):
             and 0 < each[EPSILON] <= MOST_LIFETIME_EPSILON * ROUNDING
             and isinstance(each[JOINED], list)
             and all(isinstance(recipe, str) for recipe in each[JOINED])
+            and each.get(UNSPENT, True) is True
             for each in notes.values()
         )
 
@@ -64,22 +67,28 @@ class LifetimeMemory(NotesFile):
         """The recipes that were joined under a name."""
         return list(self._notes.get(name, {JOINED: []})[JOINED])
 
-    def note(self, name: str, epsilon: float, joined: list[str]) -> None:
+    def is_unspent(self, name: str) -> bool:
+        """Whether an ε that is counted under a name pays for another round."""
+        return UNSPENT in self._notes.get(name, {})
+
+    def note(self, name: str, epsilon: float, joined: list[str], *, unspent: bool = False) -> None:
         """Replace what is counted under a name, durably."""
-        self._keep(name, {EPSILON: epsilon, JOINED: joined})
+        self._keep(name, {EPSILON: epsilon, JOINED: joined} | ({UNSPENT: True} if unspent else {}))
 
 
 class LifetimeBudget:
     """Counts a recipe ahead of joining it, and refuses those that do not fit.
 
-    A device that loses power between `count` and its first state joins at no further cost. One that loses it
-    between its first state and `record_joined` goes on from the state.
+    A device that loses power between `count` and `record_joined` may have a state that sends. It goes on from
+    it; joining again costs again.
 
     Args:
         memory: what this device ever joined.
         largest: the largest sum of local ε, 0 to `MOST_LIFETIME_EPSILON`; FieldError otherwise.
-        once: whether the recipe is a round of a document whose devices give in one round only; all its rounds
-            then cost one ε. Other rounds cost one ε each, when they are joined.
+        once: whether the recipe is a round of a document whose devices give in one round only. A round then
+            costs nothing if the coin kept the device out of the last one. It costs again if the device gave:
+            the memory of rounds, which would refuse it, may be lost. Other rounds cost one ε each, when they
+            are joined.
     """
 
     def __init__(self, memory: LifetimeMemory, largest: float, *, once: bool = False) -> None:
@@ -102,24 +111,27 @@ class LifetimeBudget:
         """Count the recipe, durably; LimitError as in `require`. Call it ahead of storing or sending anything
         of the recipe, and of its coin."""
         self.require(recipe)
-        name, cost = self._name(recipe), self._cost(recipe)
-        if cost:
-            total = math.fsum((self._memory.epsilon_of(name), cost))
-            self._memory.note(name, total, self._memory.joined(name))
-
-    def record_joined(self, recipe: PublishedRecipe) -> None:
-        """Note that the first state is stored: from here on another report costs again."""
         name = self._name(recipe)
-        joined = {*self._memory.joined(name), recipe.identifier}
-        self._memory.note(name, self._memory.epsilon_of(name), sorted(joined))
+        total = math.fsum((self._memory.epsilon_of(name), self._cost(recipe)))
+        self._memory.note(name, total, self._memory.joined(name))
+
+    def record_joined(self, recipe: PublishedRecipe, *, gives: bool = True) -> None:
+        """Note that the first state is stored: from here on the recipe is not joined again.
+
+        Args:
+            gives: false if the coin keeps the device out, or it is in no target. Kept of `once` only.
+        """
+        name = self._name(recipe)
+        joined = sorted({*self._memory.joined(name), recipe.identifier})
+        unspent = name != recipe.identifier and not gives
+        self._memory.note(name, self._memory.epsilon_of(name), joined, unspent=unspent)
 
     def _cost(self, recipe: PublishedRecipe) -> float:
-        """What counting it adds: nothing if it is counted and not joined."""
+        """What counting it adds: nothing if an earlier round pays for it."""
         epsilon = report_epsilon(recipe.calibrated_statistic)
         if epsilon is None:
             raise self._refusal("has no number for one report alone, which this device's lifetime needs")
-        is_counted = self._memory.epsilon_of(self._name(recipe)) > 0
-        return 0.0 if is_counted and not self.has_joined(recipe) else epsilon
+        return 0.0 if self._memory.is_unspent(self._name(recipe)) else epsilon
 
     def _name(self, recipe: PublishedRecipe) -> str:
         return recipe.round.of if self._once and recipe.round is not None else recipe.identifier

@@ -57,7 +57,9 @@ class NotesFile(Closable):
         try:
             members = json.loads(content)
             notes = members[self.named]
-            if members["format"] != self.format or not self.are_notes(notes):
+            # Byte for byte what this program writes: no other field, none twice, no number beyond JSON's.
+            is_own = canonical_json({"format": self.format, self.named: notes}) + b"\n" == content
+            if not (is_own and self.are_notes(notes)):
                 raise ValueError
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise self.refusal(

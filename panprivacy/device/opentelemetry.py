@@ -101,7 +101,8 @@ class PanPrivateReader(MetricReader):
 
     Each poll also makes the SDK prepare every instrument for use. It would otherwise do so at the first use,
     and its memory would show which counters have ever been used. A named instrument that cannot be an event
-    is refused then, used or not. A `MeterProvider` with another reader is refused when it is made.
+    is refused then, used or not. A `MeterProvider` with another reader, or that `OTEL_SDK_DISABLED` disables,
+    is refused when it is made.
 
     Args:
         location: the state of a device that has joined (`Device.join`). It is open during steps only, so that
@@ -168,8 +169,8 @@ class PanPrivateReader(MetricReader):
             FieldError: `metric_readers`, if this reader is not the provider's only one, or `events`, if a
                 named instrument is no counter or a View changes what it adds up. Then counters are emptied,
                 and no step is taken.
-            ReaderError: a step was not taken, and its events are lost; or the report was not delivered. The
-                next call tries again.
+            ReaderError: a step was not taken: its events wait if the state could not be opened, and are lost
+                if it could not be written. Or the report was not delivered. The next call tries again.
         """
         self._advance(now, ahead=0)
 
@@ -252,8 +253,8 @@ class PanPrivateReader(MetricReader):
     def _take(self, due: int) -> None:
         if due <= self._taken:
             return
-        happened, self._happened = self._happened, 0
         with Device.open(self._location) as device:
+            happened, self._happened = self._happened, 0
             following = device.steps_taken + 1
             if following <= due:
                 device.step(happened, number=following)
@@ -290,6 +291,8 @@ class PanPrivateReader(MetricReader):
             storages = self._provider._measurement_consumer._reader_storages if self._provider else {}
             if self._provider is None or list(storages) != [self]:
                 return FieldError("metric_readers", "must be this reader alone, given to its MeterProvider")
+            if self._provider._disabled:
+                return FieldError("OTEL_SDK_DISABLED", "must not be true: the SDK would count no event")
             for meter in list(self._provider._meters.values()):
                 for instrument in list(meter._instrument_id_instrument.values()):
                     for stream in storages[self]._get_or_init_view_instrument_match(instrument):

@@ -5,6 +5,11 @@ plaintext, no time of any event. For a device that is done it keeps public facts
 device ended (`DoneState`). Until then its size depends only on the recipe, on the counter, and on whether the
 token has come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token
 alike, and ends alike.
+
+One exception: if not sending is a part of the randomizer (`relayed` rare categories), a device that does not
+send is done at once, and any other keeps its report until it is delivered. A server that refuses reports
+prolongs that. The kept bytes must determine whether the next attempt sends, so an intruder sees it too: a
+kept report shows that the value is probably not the default.
 """
 
 import hashlib

@@ -62,10 +62,15 @@ class AtomicFile:
 
     Raises:
         StateFileBusyError: the file is open elsewhere.
-        StateFileError: the directory does not exist or cannot be written.
+        StateFileError: the directory does not exist or cannot be written, or the name ends in `.new` or
+            `.lock`: it may be the replacement or the lock of another file.
     """
 
     def __init__(self, path: Path) -> None:
+        if path.suffix.lower() in (".new", ".lock"):
+            raise StateFileError(
+                f"{path} cannot be used: names that end in .new or .lock belong to other files"
+            )
         self.path = path
         self._replacement = path.with_name(path.name + ".new")
         self._lock_path = path.with_name(path.name + ".lock")

@@ -99,6 +99,8 @@ def send_value(
         lifetime.count(recipe)
         lifetime.record_joined(recipe)
     if not reports.is_sampled(source):
+        if lifetime is not None:
+            lifetime.record_joined(recipe, gives=False)
         return None
     if sampled is not None:
         sampled()

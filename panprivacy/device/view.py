@@ -1,4 +1,7 @@
-"""What a state shows to a person, which is what an intruder sees: no event, no value, no time of either."""
+"""What a state shows to a person, which is what an intruder sees: no event, no value, no time of either.
+
+With one exception (`state_file`): a failed delivery of `relayed` rare categories.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +14,7 @@ from panprivacy.planning.limits import report_epsilon
 
 @dataclass(frozen=True, kw_only=True)
 class StateView:
-    """The public facts of one state. They are the same for all events.
+    """The public facts of one state. They are the same for all events, with the exception above.
 
     Attributes:
         id, name: of the recipe.
@@ -21,7 +24,7 @@ class StateView:
         kept_bytes: the size of the state.
         last_changed: the last step that was taken, 0..T (0 after joining), which the recipe's public clock
             sets; None if `joined` is false.
-        sent: as `DoneState.sent`; None while there is no report.
+        sent: as `DoneState.sent`, whatever the coin; None until the device is done.
         epsilon: the local ε of one report (`report_epsilon`); None if there is none.
         details: further sentences for people, by the field that they belong to.
     """

@@ -469,6 +469,35 @@ def test_a_recipe_beyond_the_lifetime_is_not_joined_also_after_deletion(context:
     states(opened(context, "funnel"), 1)
 
 
+FIRST_VERSION = """states => new Promise((done) => {
+  indexedDB.deleteDatabase("devices-web");
+  const opening = indexedDB.open("devices-web", 1);
+  opening.onupgradeneeded = ({ target: { result } }) => {
+    const store = result.createObjectStore("states", { keyPath: "recipe" });
+    states.forEach((state) => store.put(state));
+    ["logs", "identities"].forEach((name) => result.createObjectStore(name));
+  };
+  opening.onsuccess = () => { opening.result.close(); done(); };
+})"""
+
+
+def test_recipes_of_the_first_version_of_the_storage_are_counted(context: BrowserContext) -> None:
+    """By the ε of their states; one that ended, without an ε, by the most that usual limits let it be."""
+    page = opened(context, "count")
+    kept = states(page, 1)
+    page.close()
+    context.add_init_script("window.lifetime = 20")
+    page = context.new_page()
+    page.goto(SITE)
+    page.evaluate(FIRST_VERSION, [*kept, {"phase": "done", "recipe": "0" * 64}])
+    opened_in(page, "histogram")
+    page.wait_for_function("failures.length === 1")
+    assert "lifetime: 18 of 20 used, 2 left" in page.evaluate("failures[0]")
+    page.close()
+    resumed = opened(context, "count")
+    assert shape(states(resumed, 1)[0]) == shape(kept[0])
+
+
 def test_a_lifetime_outside_its_range_is_refused_by_a_page(context: BrowserContext) -> None:
     for wrong in ("-1", "NaN", "Infinity", "1e7", "'8'"):
         page = context.new_page()

@@ -25,6 +25,8 @@ def lifetime_memory(options: argparse.Namespace) -> Iterator[LifetimeMemory | No
     path = options.lifetime_state or (state and state.with_name(BESIDE_STATE))
     if path is None:
         raise ValueError("--lifetime-epsilon needs --lifetime-state here")
+    if path == state:
+        raise ValueError(f"--state must be another file than that of the lifetime, {path}")
     with LifetimeMemory(path) as memory:
         yield memory
 

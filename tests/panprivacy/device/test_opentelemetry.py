@@ -252,6 +252,31 @@ def test_another_reader_of_the_same_provider_is_refused(make_server):
     assert len(store.all) == 1
 
 
+def test_provider_that_the_environment_disables_is_refused(make_server, monkeypatch):
+    """Its counters count nothing, and every report would say that nothing happened."""
+    store = joined(make_server())
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "TRUE ")
+    with field_refused("OTEL_SDK_DISABLED", "no event"):
+        MeterProvider([PanPrivateReader(store, [CRASHES])], shutdown_on_exit=False)
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "false")
+    with telemetry(store) as (reader, _):
+        reader.take_steps()
+
+
+@pytest.mark.parametrize("happened", [False, True])
+def test_event_waits_while_another_process_has_the_state(make_server, tmp_path, happened):
+    server, path = make_server(steps=2, **SURE), tmp_path / "state"
+    Device.join(path, server.served, verification_key=VERIFICATION_KEY, simulation=True).close()
+    with telemetry(path, deliver=partial(Device.send, transport=server.transport())) as (reader, meter):
+        meter.create_counter("app.crashes").add(int(happened))
+        with Device.open(path):
+            for poll in (1, 40):
+                with pytest.raises(ReaderError, match="another process uses this state"):
+                    reader.take_steps(now=ended(server, 1, poll))
+        reader.take_steps(now=ended(server, 2))
+    assert released(server) == (int(happened),)
+
+
 def test_reader_of_wrong_arguments_is_refused(make_server):
     store = joined(make_server())
     for field, message, events, options in (

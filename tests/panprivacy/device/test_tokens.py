@@ -18,7 +18,7 @@ from panprivacy.device.client import (
     RecipeRefusedError,
     TokenNotDueError,
 )
-from panprivacy.device.state_file import LiveState, decode
+from panprivacy.device.state_file import DoneState, LiveState, decode
 from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, TokenRemedy
 from panprivacy.device.tokens import (
     TokenLostError,
@@ -26,7 +26,13 @@ from panprivacy.device.tokens import (
     WrongAnswerError,
     token_drawn,
 )
-from panprivacy.device.transport import Delivery, RecipeClosedError, ReportRejectedError, TransportError
+from panprivacy.device.transport import (
+    Delivery,
+    RecipeClosedError,
+    RecipeNotOpenError,
+    ReportRejectedError,
+    TransportError,
+)
 from panprivacy.device.value_client import send_value
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.dap.basics import ReportError
@@ -431,7 +437,8 @@ def test_randomizing_device_not_sampled_takes_a_token_and_sends_nothing(path):
     assert pair.fetches == 0
 
 
-def test_rare_value_through_a_relay_leaves_the_direct_ports_alone(path):
+def rare_through_a_relay():
+    """Two servers whose devices may send nothing, and the transport to them."""
     rare = {"participation": "relayed", "devices": 10, "counted_devices": 10, "rare_share": 0.5}
     pair, attester = pair_with_tokens(statistic="rare_categories", relay=RELAY_URL, **rare)
     helper = MemoryGateway(pair.helper, HELPER_SIGNING_KEY)
@@ -439,11 +446,38 @@ def test_rare_value_through_a_relay_leaves_the_direct_ports_alone(path):
     others = {RELAY_URL: relay, f"{RELAY_URL}/helper": relay, URL: attester}
     transport = InProcessTransport(lambda *_: pytest.fail("a request in the clear"), others=others)
     transport.retries = AT_ONCE.new(total=0)
+    return pair, transport
+
+
+def test_rare_value_through_a_relay_leaves_the_direct_ports_alone(path):
+    pair, transport = rare_through_a_relay()
     with join(path, pair, helper_key=HELPER_KEY) as device:
         device.obtain_token(transport, IDENTITY)
         delivery = device.send(transport, value="3")
         assert device.phase is Phase.DONE
     assert (delivery is Delivery.ACCEPTED) == bool(pair.reports)
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_rare_state_shows_whether_it_sends_only_while_a_server_refuses(tmp_path, accepts):
+    """The exception that `state_file` names, and no more than it: a report that is kept until it is taken."""
+    pair, transport = rare_through_a_relay()
+    ends = {}
+    for number in range(60):
+        path = tmp_path / str(number)
+        with join(path, pair, helper_key=HELPER_KEY) as device:
+            device.obtain_token(transport, Ed25519PrivateKey.generate())
+            pair.errors = [] if accepts else [ReportError.REPORT_DROPPED]
+            try:
+                sends = device.send(transport, value="0") is not None
+            except RecipeNotOpenError:
+                sends = True
+        state = decode(path.read_bytes())
+        ends.setdefault(sends, set()).add(state.state.phase if isinstance(state, LiveState) else state)
+    # Half of them send: all or none with a probability of 2 in 2 ** 60.
+    [unsent] = ends[False]
+    assert isinstance(unsent, DoneState)
+    assert ends[True] == {unsent if accepts else Phase.REPORTED}
 
 
 def test_value_of_a_recipe_with_tokens_is_joined_for_and_of_another_is_not(path, make_server):
