@@ -49,6 +49,8 @@ class StateView:
         if self.epsilon is not None:
             alone = f"privacy loss (ε) {plain(self.epsilon, '.6g')}{self.details.get('epsilon', '')} by one"
             alone += " report, if a server decrypts it (local model)"
+        if not self.joined and self.sent is None:
+            alone = "nothing, unless a report arrived without an answer"
         return [
             f"recipe: {self.name} ({self.id})",
             f"event: {self.event or 'without a name'}",
@@ -85,7 +87,7 @@ def _of_done(done: DoneState, size: int) -> StateView:
         kept_bytes=size,
         last_changed=None,
         sent=done.sent,
-        epsilon=done.epsilon,
+        epsilon=None if done.epsilon is None else float(done.epsilon),
         details={
             "joined": "no: it has left" if done.left else ended,
             "last_changed": "when it ended",

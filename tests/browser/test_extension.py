@@ -269,6 +269,7 @@ def test_recipe_is_left_on_the_options_page_for_good(scene: Scene) -> None:
     page.reload()
     item.get_by_role("button", name="Leave this recipe").click()
     item.get_by_text("no: it has left").wait_for()
+    assert item.get_by_text("nothing, unless a report arrived without an answer").is_visible()
     assert item.get_by_role("button").count() == 0
     scene.after_two_ticks()
     assert scene.kept(scene.site.funnel)["left"] is True

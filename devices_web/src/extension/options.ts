@@ -63,6 +63,7 @@ function factsOf(state: DeviceState): string[][] {
   try {
     const { name, event, kept_bytes: bytes, last_changed: step, joined, sent, epsilon } = stateView(state);
     const unsent = joined ? "nothing yet" : "nothing that was accepted, and nothing will be";
+    const reveals = epsilon === null ? null : `privacy loss (ε) ${shown(epsilon)} by one report, ${LOCAL}`;
     return [
       ["Recipe", name ?? "unknown: left before it joined"],
       ["Event", event ?? "without a name"],
@@ -70,7 +71,7 @@ function factsOf(state: DeviceState): string[][] {
       ["Kept", `${bytes.toLocaleString("en")} bytes, which show no event`],
       ["Last changed", joined ? `at the last tick of the clock, after ${step} steps` : "when it ended"],
       ["Sent", sent === null ? unsent : `on ${sent}, unless its coin kept it out`],
-      ["Can reveal", epsilon === null ? "nothing" : `privacy loss (ε) ${shown(epsilon)} by one report, ${LOCAL}`],
+      ["Can reveal", joined || sent !== null ? (reveals ?? "nothing") : "nothing, unless a report arrived without an answer"],
     ];
   } catch (error) {
     return [["Kept", `a state that is damaged: ${String(error)}`]];

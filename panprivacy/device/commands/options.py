@@ -105,6 +105,8 @@ def _lifetime_epsilon(text: str) -> float:
         return lifetime_epsilon(float(text))
     except FieldError as error:
         raise argparse.ArgumentTypeError(error.message) from None
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a number") from None
 
 
 def value_of(options: argparse.Namespace) -> str:

@@ -57,6 +57,8 @@ def _view_of(path: Path) -> StateView:
         return state_view(path.read_bytes())
     except FileNotFoundError:
         raise StateFileError(f"{path} does not exist: this device has not joined") from None
+    except OSError as error:
+        raise StateFileError(f"{path} cannot be read: {error.strerror}") from None
     except StateFileError as error:
         raise StateFileError(f"{path}: {error}") from error
 

@@ -197,8 +197,12 @@ def test_leave_deletes_the_state_once_and_ends_the_device(server, tmp_path, caps
         Device.join(path, server.served, **KEYS)
     facts = json_of(path, capsys)
     assert (facts["joined"], facts["sent"], facts["name"]) == (False, None, "Late arrivals")
-    assert "joined: no: it has left" in shown(path, capsys)
+    text = shown(path, capsys)
+    assert "joined: no: it has left" in text
+    assert "can reveal: nothing, unless a report arrived without an answer" in text
     assert server.reports == {}
+    # A number of one type, whether it was stored or computed.
+    assert type(facts["epsilon"]) is float
 
 
 def test_leave_with_a_report_that_waits_says_that_it_may_have_arrived(server, tmp_path, capsys):
@@ -215,6 +219,8 @@ def test_leave_after_sending_or_without_a_state_changes_nothing(server, tmp_path
     path = tmp_path / "state"
     assert main(["leave", "--state", str(path)]) == 2
     assert list(tmp_path.iterdir()) == []
+    assert main(["view", "--state", str(tmp_path)]) == 2
+    assert f"{tmp_path} cannot be read: Is a directory" in capsys.readouterr().err
     with Device.join(path, server.served, **KEYS) as device:
         device.catch_up(4)
         device.send(server.transport())

@@ -510,7 +510,7 @@ def test_roles_follow_groups_and_each_change_is_on_record(client: Client, provid
     assert actions == ["permission_changed", "sign_in_failed"]
 
 
-def test_administrator_who_is_none_any_more_loses_it_though_a_group_is_missing(
+def test_demoted_administrator_loses_the_role_though_a_group_is_missing(
     client: Client, provider: Provider
 ) -> None:
     signed_in_as(client, provider, groups=ADMINISTRATORS)
