@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command, execute_from_command_line
+from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError
 from django.test import Client
@@ -216,7 +216,7 @@ def test_wrong_use_of_arguments_ends_the_command_with_2(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as refusal:
-        execute_from_command_line(["manage.py", "audit_stream", "--to", "stdout", *arguments])
+        audit_stream.Command().run_from_argv(["manage.py", "audit_stream", "--to", "stdout", *arguments])
     assert refusal.value.code == 2
     assert said in capsys.readouterr().err
 
