@@ -86,6 +86,16 @@ def _answer_costs(asked: Any) -> Iterator[Content]:
 COSTS = declared("costs", _answer_costs, Lane.PLANS, urgent=False)
 
 
+def _answer_together(asked: Any) -> Iterator[Content]:
+    """ε of some spendings of one book together, by their primary keys `spendings`, at `delta`."""
+    rows = Spending.objects.filter(pk__in=asked["spendings"]).values_list("event", flat=True)
+    events = [stored(event) for event in rows]
+    yield {"epsilon": _readable(lambda: composed_epsilon(events, asked["delta"]))}
+
+
+TOGETHER = declared("together", _answer_together, Lane.PLANS, urgent=False)
+
+
 def _more_like_the_last(book: Book) -> int | None:
     """None without a budget, or if nothing is spent."""
     if book.budget is None or not book.events:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from ledger.answers import BALANCE, COSTS, LINES
+from ledger.answers import BALANCE, COSTS, LINES, TOGETHER
 from ledger.books import DELTA, Book
 from ledger.budget import Budget, Rule
 from ledger.composition import Event, Use, all_readable
@@ -313,6 +313,42 @@ def spent_by(recipes: Iterable[str]) -> dict[str, Spent]:
         )
         for row in rows
     }
+
+
+@dataclass(frozen=True)
+class SpentTogether:
+    """What several recipes of one population are charged with, together.
+
+    Attributes:
+        epsilon: of all of them; infinite if none is promised at this δ; None if it is unknown.
+        delta: the population's.
+        conditions: what that relies on, each once, as clauses.
+        why_unknown: the text in place of a number that is None; empty if it is known.
+    """
+
+    epsilon: float | None
+    delta: float
+    conditions: tuple[str, ...]
+    why_unknown: str
+
+
+def spent_together(population: Population, recipes: Iterable[str]) -> SpentTogether | None:
+    """What these are charged with, by the names in the population's book; None if it has none of them. What
+    was given back is not counted."""
+    lines = population.spendings.filter(recipe__in=set(recipes), returned_by=None).order_by("pk")
+    rows = list(lines.only("event", "condition"))
+    if not rows:
+        return None
+    delta = DELTA if population.delta is None else population.delta
+    asked = {"spendings": [row.pk for row in rows], "delta": delta}
+    epsilon = (ask(TOGETHER, asked).content or {}).get("epsilon")
+    late = LATE if all_readable([stored(row.event) for row in rows]) else UNREADABLE
+    return SpentTogether(
+        epsilon=epsilon,
+        delta=delta,
+        conditions=tuple(sorted({row.condition for row in rows} - {""})),
+        why_unknown=late if epsilon is None else "",
+    )
 
 
 def _in_words(budget: Budget | None) -> str:

@@ -135,6 +135,16 @@ def rounds_in_all(series: Series) -> int:
     return int(series.draft["rounds"]) if series.simulation else series.rounds.count()
 
 
+def names_of_costs(series: Series) -> list[str]:
+    """How a book names what each round costs: one that is asked by its recipe, one to come by what is
+    reserved for it. None of those that were skipped."""
+    rounds = series.rounds.exclude(state=Round.State.SKIPPED).order_by("number")
+    return [
+        series.reservation(number) if recipe is None else str(recipe)
+        for number, recipe in rounds.values_list("number", "recipe__identifier")
+    ]
+
+
 def rounds_of(series: Series) -> QuerySet[Round]:
     """Its rounds, newest first, for a page of at most `MOST_ON_PAGE` of them that `fitting(series)` cuts."""
     return series.rounds.order_by("-pk")

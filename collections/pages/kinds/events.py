@@ -5,11 +5,25 @@ from pages.publish.device_preview import preview_of_devices
 from pages.words.plan import planned_of_devices
 from panprivacy.statistics.device_input import DeviceInput
 
+_SENT = "Each device notes for {duration} whether something happens, and then sends one scrambled answer."
+
 DEVICES = Kind(
     key="devices",
     title="Ask devices over a time",
-    summary="Each device notes for some days whether something happens, and then sends one scrambled answer. "
-    "Its notes are encrypted: even someone who opens the device cannot read them.",
+    summary=f"{_SENT.format(duration='some days')} Its notes are encrypted: even someone who opens the "
+    "device cannot read them.",
+    sent=_SENT,
+    collected={
+        "count_nonzero": "whether the event happened",
+        "histogram": "how often the event happened",
+        "mean": "how often the event happened",
+        "funnel": "how many of the events happened, in their order",
+        "retention": "until which period the event came back",
+        "time_to_first": "within which time the event first happened",
+        "longest_streak": "the longest run of steps with the event",
+        "both": "which of the events happened",
+        "automaton": "in which group of states the automaton ended",
+    },
     device_input=DeviceInput.EVENTS,
     groups=(
         ("The question", ("name", "question", "event", "event_definition", "labels", "segments")),

@@ -34,6 +34,8 @@ class Kind:
     Attributes:
         key: names it in addresses and templates.
         title, summary: how it is offered in the list of all.
+        sent: what devices do in a published recipe, in sentences; `{duration}` for how long.
+        collected: statistic → what one report or item is about, as a clause; `*` for all others.
         device_input: what is sent to be counted.
         groups: headings of the form with the fields below each; `*` means the fields that only the chosen
             statistic has.
@@ -56,6 +58,8 @@ class Kind:
     key: str
     title: str
     summary: str
+    sent: str
+    collected: Mapping[str, str]
     device_input: DeviceInput
     groups: Groups
     help: Mapping[str, str]
@@ -76,6 +80,10 @@ class Kind:
     ) -> Planned | None:
         """The error that was to be expected; None if none can be computed beforehand."""
         return None if margin is None else self.shows_planned(statistic, plan, margin)
+
+    def collected_by(self, statistic: str) -> str:
+        """What one report or item of a statistic is about, as a clause."""
+        return self.collected.get(statistic) or self.collected["*"]
 
     @property
     def statistics(self) -> dict[str, type[Statistic[Any]]]:

@@ -7,11 +7,17 @@ from pages.words.plan import planned_of_stream
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.streams.parameters import NUMBERED
 
+_SENT = (
+    "Items come to this server as they arise: visits, sales, lines of a log. Each changes a noisy table at "
+    "once and is forgotten. Someone who copies the table learns little about any one item."
+)
+
 STREAMS = Kind(
     key="streams",
     title="Count items as they come",
-    summary="Items come to this server as they arise: visits, sales, lines of a log. Each changes a noisy "
-    "table at once and is forgotten. Someone who copies the table learns little about any one item.",
+    summary=_SENT,
+    sent=_SENT,
+    collected={"*": "the item"},
     device_input=DeviceInput.ITEMS,
     groups=(
         ("The question", ("name", "question", "event", "event_definition", "labels")),

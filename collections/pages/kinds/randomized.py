@@ -5,11 +5,15 @@ from pages.publish.device_preview import preview_of_devices
 from pages.words.plan import planned_of_devices
 from panprivacy.statistics.device_input import DeviceInput
 
+_SENT = "Each device scrambles its value and sends it at once, keeping nothing."
+
 RANDOMIZED = Kind(
     key="randomized",
     title="Ask devices for one value, scrambled on the device",
-    summary="Each device scrambles its value and sends it at once, keeping nothing. With two servers, each "
-    "gets one half of every report, and together they check it unread.",
+    summary=f"{_SENT} With two servers, each gets one half of every report, and together "
+    "they check it unread.",
+    sent=_SENT,
+    collected={"vector_mean": "the vector of the device", "*": "the category of the device"},
     device_input=DeviceInput.RANDOMIZED,
     groups=(
         ("The question", ("name", "question", "event", "event_definition", "labels")),

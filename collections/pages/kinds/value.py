@@ -5,12 +5,18 @@ from pages.publish.shuffle_preview import preview_of_shuffle
 from pages.words.plan import planned_of_shuffle
 from panprivacy.statistics.device_input import DeviceInput
 
+_SENT = (
+    "Each device sends its value at once. A shuffler mixes the messages of all devices before this server "
+    "reads them."
+)
+
 SHUFFLED = Kind(
     key="shuffled",
     title="Ask devices for one value, through a shuffler",
-    summary="Each device sends its value at once. A shuffler mixes the messages of all devices before this "
-    "server reads them. This is far more precise than scrambled answers, as long as the shuffler and this "
+    summary=f"{_SENT} This is far more precise than scrambled answers, as long as the shuffler and this "
     "server do not work together.",
+    sent=_SENT,
+    collected={"*": "the value of the device"},
     device_input=DeviceInput.VALUE,
     groups=(
         ("The question", ("name", "question", "event", "event_definition", "labels")),

@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pages.recipe.record import Record, Section
-from pages.words.given import Given, Text, pieces
+from pages.words.given import Copied, Given, Text, pieces
 
 _OWN = re.compile(r"[\\`*_|\[\]]")
-_GIVEN = re.compile(r"[\\`*_|\[\]~$#!@:.]")
+_GIVEN = re.compile(r"[\\`*_|\[\]~$#!@]|:(?=\S)|\.(?=[^\s\d])")
 """Marks of Markdown; of given texts also those that make links of addresses."""
+
+_AS_CODE = re.compile(r"[^`|\\<>&$]+")
+"""What nothing is escaped in, as nothing in it ends a piece of code, or the cell of a table."""
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -51,5 +54,8 @@ def _inline(text: Text) -> str:
 def _piece(piece: str) -> str:
     if not isinstance(piece, Given):
         return _OWN.sub(r"\\\g<0>", piece.translate(_ENTITIES))
-    escaped = _GIVEN.sub(r"\\\g<0>", piece.translate(_ENTITIES))
+    if isinstance(piece, Copied) and _AS_CODE.fullmatch(piece):
+        escaped = f"`{piece}`"
+    else:
+        escaped = _GIVEN.sub(r"\\\g<0>", piece.translate(_ENTITIES))
     return escaped if piece.isascii() else f"{_ISOLATE}{escaped}{_END}"

@@ -25,6 +25,8 @@ CURATOR = ShownTrustModel(
     summary="This server sees every item, and keeps only a noisy table. Each item changes random bits or "
     "counters in it at once, and is never written down. The table is noisy while it is being filled, not "
     "only when the result is published: someone who copies or seizes it learns little about any one item.",
+    receiver="this server",
+    own_role="Receives and reads every item; keeps a noisy table, and releases the result.",
     publishing="An empty table is drawn for it, at random",
     meaning="This server sees every item as it comes, and keeps only a noisy table.",
     summing="The result is being computed from the table.",

@@ -43,6 +43,8 @@ class Observers:
         local: who reads one report, and what devices did before, as the beginning of a sentence; empty if no
             guarantee speaks of them.
         aggregator: who reads the result, as the beginning of a sentence.
+        excepted: for whom what is stated of results does not hold, as they read more, in a sentence; empty if
+            for nobody who is named.
         mixed: who reads all reports in random order, as the beginning of a sentence.
         helped: what lets an intruder read a device's state, as the end of a sentence; likewise.
         betrayal: what would disclose single answers if they are hardly scrambled; likewise.
@@ -53,6 +55,7 @@ class Observers:
     aggregator: str
     mixed: str
     local: str = ""
+    excepted: str = ""
     helped: str = ""
     betrayal: str = ""
 
@@ -65,7 +68,7 @@ class PartnerShown:
         name: in a word, in lower case.
         url: its base address.
         own_url: that of this server in its role, if the document names it; else empty.
-        role, own_role: what either does, in a sentence.
+        role: what it does, in a sentence.
         verification_key: in base64, as the document has it.
     """
 
@@ -75,7 +78,6 @@ class PartnerShown:
     verification_key: str
     own_name: str = ""
     own_url: str = ""
-    own_role: str = ""
 
     @property
     def page(self) -> str:
@@ -100,6 +102,8 @@ class ShownTrustModel:
     Attributes:
         title: as a heading.
         summary: who does what with what is sent, in sentences.
+        receiver: to whom devices send, and who sees their addresses, as a subject in the singular.
+        own_role: what this server does, in a sentence.
         publishing: what is made when a recipe is published, as a clause.
         meaning: what the choice is about, as a parameter of a recipe, in a sentence.
         summing: what happens to the data of a closed recipe, in a sentence.
@@ -125,6 +129,8 @@ class ShownTrustModel:
     trust: Trust
     title: str
     summary: str
+    receiver: str
+    own_role: str
     publishing: str
     meaning: str
     summing: str

@@ -23,6 +23,8 @@ SHUFFLER = ShownTrustModel(
     "they are. Every device encrypts its messages for this server and sends them to the shuffler. It makes "
     "each look new, mixes those of all devices, and passes them on once exactly as many devices have sent "
     "as the recipe asks for. This server decrypts and counts them.",
+    receiver="the shuffler",
+    own_role="Reads the mixed messages; releases the result.",
     publishing="A key pair is made for it, the shuffler checks and signs it too",
     meaning="A shuffler mixes all messages before this server reads them.",
     summing="The shuffler mixes the full batch; then its messages are decrypted and counted.",

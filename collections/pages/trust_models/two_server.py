@@ -23,7 +23,6 @@ def _helper(servers: TwoServers) -> PartnerShown:
         verification_key=base64_text.encode(servers.helper_verification_key),
         own_name="leader",
         own_url=servers.leader_url,
-        own_role="Receives reports, keeps one share of each, and releases the result.",
     )
 
 
@@ -33,6 +32,8 @@ TWO_SERVER = ShownTrustModel(
     summary="Each server receives one share, which alone reveals nothing. Devices split every answer into "
     "these two random shares: one for this server, the leader, and one for the helper. Both check each "
     "report without reading it, and only the totals of their shares are put together.",
+    receiver="the leader",
+    own_role="Receives reports, keeps one share of each, and releases the result.",
     publishing="Leader and helper make the keys that it needs, the helper checks and signs it too",
     meaning="Every report is split between two servers, and neither can read it alone.",
     summing="Both servers verify the reports without reading them. Then each adds up its shares, and the two "

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from pages.trust_models import SHOWN
 from pages.words.parameters_table import ParameterRow
 from panprivacy.formats import base64_text
+from panprivacy.formats.display import sentence
 from panprivacy.recipe.parts.admission import Admission, TokenAdmission
 from panprivacy.statistics.trust_models import Servers
 from web.numbers import number
@@ -17,14 +19,6 @@ WHO = {
         "Known devices, once each",
         "Each report needs a token. Each device that the attester knows gets one, and no server can tell "
         "whose it is.",
-    ),
-}
-
-WAYS = {
-    False: ("Directly to the servers", "Servers see the address that a report comes from."),
-    True: (
-        "Through a relay only",
-        "The relay sees addresses and cannot read reports; the servers read reports and see no addresses.",
     ),
 }
 
@@ -45,6 +39,14 @@ def admission_sentence(admission: TokenAdmission | None, servers: type[Servers])
     return WITHOUT_TOKENS if admission is None else WITH_TOKENS
 
 
+def path_of_reports(relay: bool, servers: type[Servers]) -> tuple[str, str]:
+    """How reports travel, as a heading, and who sees addresses, in a sentence."""
+    receiver = SHOWN[servers.trust].receiver
+    if relay:
+        return "Through a relay only", f"It sees addresses and cannot read reports; {receiver} sees none."
+    return f"Directly to {receiver}", sentence(f"{receiver} sees the address that a report comes from")
+
+
 def issuer_key(admission: TokenAdmission | None) -> str:
     """The issuer's Ed25519 key as devices are given it; empty if any device may report."""
     return "" if admission is None else base64_text.encode(admission.issuer_key)
@@ -56,7 +58,7 @@ def who_and_how_rows(admission: Admission, relay: bool, servers: type[Servers]) 
         return []
     return [
         ParameterRow("Who may report", *WHO[admission], False),
-        ParameterRow("How reports travel", *WAYS[relay], False),
+        ParameterRow("How reports travel", *path_of_reports(relay, servers), False),
     ]
 
 

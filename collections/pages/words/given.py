@@ -12,6 +12,10 @@ class Given(str):
         return super().__new__(cls, " ".join(printable.split()))
 
 
+class Copied(Given):
+    """Given text that readers copy: a name, an address or an identifier."""
+
+
 Text = str | tuple[str, ...]
 """Text without markup, or pieces of one in their order; some are `Given`."""
 

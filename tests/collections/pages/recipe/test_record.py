@@ -15,16 +15,24 @@ from django.urls import reverse
 from markdown_it import MarkdownIt
 
 from ledger.budget import Budget
+from ledger.models import Population
 from ledger.operations import population_create
-from pages.recipe.record import FILL_IN, MOST_LINES, record_of
+from ledger.selectors import balance_of, spent_by
+from pages.kinds import kind_of
+from pages.recipe.record import FILL_IN, MOST_LINES, Record, record_of
 from pages.recipe.record_markdown import record_markdown
+from pages.words.certainty import epsilon_text
+from pages.words.given import Copied, Given
+from panprivacy.statistics.catalogue import STATISTICS
 from publishing.publication import recipe_close, recipe_publish_file
 from recipes.models import Recipe
 from results.operations import result_withhold
-from series.operations import rounds_advance, series_publish
+from series.models import RoundsDocument, Series
+from series.operations import rounds_advance, series_publish, series_stop
 from tests.collections.publishing.scene import two_server_recipe
 from tests.collections.shuffle.analyzer.conftest import _analyzer  # noqa: F401  # for every test
 from tests.collections.shuffle.analyzer.scene import shuffle_recipe
+from tests.collections.storage.answers.scene import work, workers_answer
 from tests.factories import recipe_members
 from tests.scenes import analyst, announced, finished_recipe, open_recipe, open_stream, simulated_recipe
 from tests.target_scene import DECLARED, counted, declare, file_of, publish
@@ -52,7 +60,14 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
             "computational assumption",
             "an attacker with this server's private key reads each report",
             "Any device may report",
-            "Servers see addresses while requests last.",
+            "This server sees addresses while requests last.",
+            "Directly to this server",
+            "Each device notes for 4 days whether something happens",
+            "Receives and decrypts every report; releases the result.",
+            "scrambled by the device (the local guarantee). Only by ε = 2",
+            "Whether the event happened, once per report; network address while a request lasts",
+            "at least 5 devices that follow the protocol. For anyone but this server.",
+            "Replacement (all that one device contributes",
         ),
     ),
     "two servers": (
@@ -63,15 +78,34 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
             "Signed by this site, helper",
             "Segments 2.0; 2.1",
             "a segment that fits one person",
+            "Directly to the leader",
+            "X-Wing, made to withstand later quantum computers",
+            "Whether the event happened and the device's segment, once per report",
+            "and make the result wrong. Only by ε = 4",
+            "that is, on the two servers not putting their shares together",
         ),
     ),
     "shuffler": (
         lambda: shuffle_recipe(simulation=False),
-        ("https://shuffler.example/shuffler", "mostly its true value", "A shuffler that cheats"),
+        (
+            "https://shuffler.example/shuffler",
+            "mostly its true value",
+            "A shuffler that cheats",
+            "Directly to the shuffler",
+            "The shuffler sees addresses while requests last.",
+            "Reads the mixed messages; releases the result.",
+            "The value of the device, once per report",
+        ),
     ),
     "curator": (
         lambda: announced(open_stream()),
-        ("People in the items", "each is forgotten once the table is changed", "one secret copy"),
+        (
+            "People in the items",
+            "each is forgotten once the table is changed",
+            "one secret copy",
+            "Receives and reads every item; keeps a noisy table, and releases the result.",
+            "The item, once per item; network address while a request lasts",
+        ),
     ),
     "one value": (
         lambda: open_recipe(statistic="categories", steps=None, k=3, labels=["a", "b", "c"]),
@@ -80,6 +114,8 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
             "Labels a; b; c",
             "the application stores of the value",
             "one moves a value by at most",
+            "The category of the device, once per report",
+            "Each device scrambles its value and sends it at once, keeping nothing.",
         ),
     ),
     "target": (
@@ -93,6 +129,7 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
             "Reports need a token",
             "About 50% of devices take part",
             "privacy loss ε = 20, δ = 0.01",
+            "identifiers of devices at the attester",
         ),
     ),
     "simulation": (
@@ -101,7 +138,12 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
     ),
     "hardly scrambled": (
         lambda: open_recipe(statistic="mean", k=2, guarantee="aggregator", cohort_size=100),
-        ("Single answers are hardly scrambled here", "how far is not stated here"),
+        (
+            "Single answers are hardly scrambled here",
+            "how far is not stated here",
+            "which the device hardly scrambles here. Not protected",
+            "How often the event happened, once per report",
+        ),
     ),
 }
 
@@ -147,8 +189,12 @@ def test_record_says_what_the_trust_model_means(client: Client, kind: str, setti
     # Tokens, a relay and a target add four parties.
     assert words_of(markdown) <= (1_050 if kind == "target" else 1_000)
     assert FILL_IN in markdown
-    for nothing in ("None", "{{", "()", ".."):
+    for nothing in ("None", "{{", "{duration", "()", "..", "some days", "x-wing", "operators are asked"):
         assert nothing not in shown
+    for absent in {"With two servers", "Servers see", "Directly to the servers"} - set(expected):
+        assert absent not in shown
+    for section in ("Who learns what", "Guarantees"):
+        assert f"## {section} (security measures, Article 30(1)(g))" in markdown
 
 
 def test_given_texts_are_shown_as_they_are_given(client: Client) -> None:
@@ -158,6 +204,8 @@ def test_given_texts_are_shown_as_they_are_given(client: Client) -> None:
     for page in (client.get(reverse("recipe-record", args=[recipe.identifier])).content.decode(), drawn):
         assert not re.search(r"<script>alert|<code>x|<strong>b|<a [^>]*(?:javascript|evil)|<em>", page)
     assert joined(HOSTILE) in joined(read(drawn))
+    # GitHub makes links of addresses, but for those in code and with escaped marks.
+    assert not re.search(r"[^\\]://|[^\\]@|www\.", re.sub(r"`[^`\n]+`", "", markdown.replace("\\`", "")))
     # As many cells as the header has, whatever is in them.
     table = drawn.split("<table>")[1].split("</table>")[0]
     assert table.count("<td>") + table.count("<th>") == 2 * table.count("<tr>")
@@ -203,8 +251,95 @@ def test_rounds_are_stated_with_what_all_of_them_guarantee() -> None:
     rounds_advance()
     text = record_markdown(record_of(Recipe.objects.get()))
     assert "| Round | Number 1 of “Mo\\|del” |" in text
-    assert "The table is of this round alone. All 3 rounds together: " in text
+    assert "The table is of this round alone, but for the rows of all rounds." in text
+    stated = RoundsDocument.objects.get().stated["privacy"]
+    result = next(each["epsilon"] for each in stated if each["model"] == "sampled")
+    row = next(line for line in text.splitlines() if epsilon_text(result) in line)
+    assert row.startswith(f"| All 3 rounds together: privacy loss ε = {epsilon_text(result)}, ")
+    assert row.endswith("For anyone but this server. |")
     assert "privacy loss ε = 2, δ = 0.0001" in text
+
+
+def weekly(**fields: Any) -> Recipe:
+    """The first of 8 rounds by the clock."""
+    members = recipe_members(steps=1, opens_at=None, closes_at=None, **fields)
+    series_publish(members=members | {"every": "week", "rounds": 8}, actor=None)
+    rounds_advance()
+    return Recipe.objects.get()
+
+
+def test_round_by_the_clock_has_what_all_rounds_are_charged() -> None:
+    recipe = weekly()
+    population = Population.objects.get(name="everyone")
+    spent = balance_of(population).spent
+    alone = spent_by([str(recipe.identifier)])[str(recipe.identifier)].epsilon
+    assert spent is not None
+    assert alone is not None
+    assert alone < spent <= 8 * alone
+    text = record_markdown(record_of(recipe))
+    bound = f"privacy loss ε ≤ {epsilon_text(spent)}, failure probability δ = 1e-6, replacement"
+    assert (
+        f"| All 8 rounds together: {bound} | For someone who reads every combined result and nothing else"
+        in text
+    )
+    assert "Someone who reads one device's decrypted report: unknown." in text
+    # Rounds that were given up cost nothing.
+    series_stop(series=Series.objects.get(), actor=None)
+    assert f"rounds together: privacy loss ε ≤ {epsilon_text(alone)}, " in record_markdown(record_of(recipe))
+
+
+def test_no_request_computes_what_all_rounds_cost(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = reverse("recipe-record", args=[weekly().identifier])
+    sent = workers_answer(monkeypatch)
+    late = "All 8 rounds together: privacy loss (ε) not computed yet"
+    assert late in read(client.get(address).content.decode())
+    work(sent)
+    assert "All 8 rounds together: privacy loss ε ≤ " in read(client.get(address).content.decode())
+
+
+def test_each_statistic_has_its_categories_of_personal_data() -> None:
+    said = {name: kind_of(statistic).collected_by(name) for name, statistic in STATISTICS.items()}
+    assert all(said.values())
+    assert said["count_nonzero"] != said["histogram"] != said["funnel"]
+
+
+def test_address_of_the_site_is_printed_where_it_is_known(settings: Any) -> None:
+    recipe = open_recipe()
+    text = record_markdown(record_of(recipe))
+    assert "| This site | not in the recipe | " in text
+    settings.SITE_URL = "http://127.0.0.1:9100"
+    text = record_markdown(record_of(recipe))
+    assert "| This site | `http://127.0.0.1:9100`, not in the recipe | Receives and decrypts" in text
+    verify = reverse("recipe-verify", args=[recipe.identifier])
+    assert f"| How to check | `http://127.0.0.1:9100{verify}` |" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "markdown"),
+    [
+        (Copied("http://127.0.0.1:9100/a_b"), "`http://127.0.0.1:9100/a_b`"),
+        (Copied("a`b"), r"a\`b"),
+        (Copied(r"a\|b"), r"a\\\|b"),
+        (Copied("<b>"), "&lt;b&gt;"),
+        (Copied("אב"), "\u2068`אב`\u2069"),
+        (Given("Version 2.0: new"), "Version 2.0: new"),
+        (Given("http://www.evil.example"), r"http\://www\.evil\.example"),
+    ],
+)
+def test_names_and_addresses_are_code_if_nothing_can_end_it(given: Given, markdown: str) -> None:
+    record = Record(title=given, paragraphs=(), sections=())
+    assert record_markdown(record) == f"# {markdown}\n"
+    shown = html.unescape(re.sub(r"<[^>]+>", "", rendered(markdown)))
+    assert joined(shown) == joined(given)
+
+
+def test_cells_to_fill_in_are_marked_on_page_and_file(client: Client) -> None:
+    recipe = open_recipe()
+    page = client.get(reverse("recipe-record", args=[recipe.identifier])).content.decode()
+    for drawn in (page, command(str(recipe.identifier), "--format", "html")):
+        marked = drawn.split('to-fill"')[-1].split("</table>")[0]
+        assert ">Entry</th>" in marked
+        assert marked.count("<td></td>") == marked.count("<td>") - 1
 
 
 def test_record_is_linked_from_the_privacy_of_its_recipe(client: Client) -> None:
