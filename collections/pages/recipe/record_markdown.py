@@ -7,8 +7,8 @@ from pages.recipe.record import Record, Section
 from pages.words.given import Copied, Given, Text, pieces
 
 _OWN = re.compile(r"[\\`*_|\[\]]")
-_GIVEN = re.compile(r"[\\`*_|\[\]~$#!@]|:(?=\S)|\.(?=[^\s\d])")
-"""Marks of Markdown; of given texts also those that make links of addresses."""
+_GIVEN = re.compile(r"[\\`*_|\[\]~$#!@]|:(?=\S)|\.(?=[^\s\d])|(?<!\d)\.(?=\d)")
+"""Marks of Markdown; of given texts also those that make links of addresses: a decimal point does not."""
 
 _AS_CODE = re.compile(r"[^`|\\<>&$]+")
 """What nothing is escaped in, as nothing in it ends a piece of code, or the cell of a table."""

@@ -323,6 +323,7 @@ def test_address_of_the_site_is_printed_where_it_is_known(settings: Any) -> None
         (Copied("<b>"), "&lt;b&gt;"),
         (Copied("אב"), "\u2068`אב`\u2069"),
         (Given("Version 2.0: new"), "Version 2.0: new"),
+        (Given("www.1evil.example"), r"www\.1evil\.example"),
         (Given("http://www.evil.example"), r"http\://www\.evil\.example"),
     ],
 )
