@@ -23,6 +23,7 @@ DEVICES = Kind(
         "longest_streak": "the longest run of steps with the event",
         "both": "which of the events happened",
         "automaton": "in which group of states the automaton ended",
+        "*": "the answer about the event",
     },
     device_input=DeviceInput.EVENTS,
     groups=(
