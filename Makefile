@@ -91,7 +91,7 @@ test-all: setup ## All tests, those that take long too; browser tests are skippe
 library: setup ## Build the library's wheel and source; run examples from the wheel, devices against a site, and check their types
 	rm -rf .cache/library
 	$(UV) build --quiet --out-dir .cache/library
-	for extra in bare device otel paillier; do \
+	for extra in bare device otel joint-key paillier; do \
 		$(UV) venv --quiet --python $(RUN) .cache/library/$$extra && \
 		$(UV) pip install --quiet --python .cache/library/$$extra/bin/python --constraints requirements-dev.txt \
 			"$$(ls .cache/library/*.whl)$$([ $$extra = bare ] || echo "[$$extra]")" || exit 1; \

@@ -22,7 +22,12 @@ README = ROOT / "panprivacy" / "README.md"
 EXAMPLES = ROOT / "examples" / "library"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
-EXTRAS = {"panprivacy.device.opentelemetry": "otel", "panprivacy.device": "device", '"paillier-': "paillier"}
+EXTRAS = {
+    "panprivacy.device.opentelemetry": "otel",
+    "panprivacy.device": "device",
+    "panprivacy.protocols.joint_key": "joint-key",
+    '"paillier-': "paillier",
+}
 """What an example contains → the extra that it needs; the first that fits."""
 
 OF_DEVICES = ("device", "otel")
@@ -67,6 +72,7 @@ OF_EXTRAS = {
     "panprivacy.device": ("device", "otel"),
     "panprivacy.device.opentelemetry": ("otel",),
     "panprivacy.encryption.paillier": ("paillier",),
+    "panprivacy.protocols.joint_key": ("joint-key",),
 }
 """Modules, by the beginning of their name → the environments in which they can be imported."""
 
