@@ -43,8 +43,8 @@ class Observers:
         local: who reads one report, and what devices did before, as the beginning of a sentence; empty if no
             guarantee speaks of them.
         aggregator: who reads the result, as the beginning of a sentence.
-        excepted: for whom what is stated of results does not hold, as they read more, in a sentence; empty if
-            for nobody who is named.
+        excepted: readers for whom statements about results do not hold, because they read more, in a
+            sentence; empty if none is named.
         mixed: who reads all reports in random order, as the beginning of a sentence.
         helped: what lets an intruder read a device's state, as the end of a sentence; likewise.
         betrayal: what would disclose single answers if they are hardly scrambled; likewise.
