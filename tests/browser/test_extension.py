@@ -101,7 +101,7 @@ def page_of(environ: dict[str, Any], start_response: Callable[..., Any]) -> list
 
 
 class Scene:
-    """A managed browser, its site, and two pages on this machine, of which the policy allows one.
+    """A managed browser, its site, and two pages on this machine; the policy allows one of them.
 
     Attributes:
         told_before_events: what the options page shows before the first event.

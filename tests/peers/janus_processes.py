@@ -132,7 +132,8 @@ class JanusTester:
 
     def ask(self, what: str, **members: Any) -> dict[str, Any]:
         """Its answer. Integers other than codes are texts there."""
-        answer: dict[str, Any] = json.loads(sent("POST", f"{self._url}/{what}", json.dumps(members).encode()))
+        asked = json.dumps(members).encode()
+        answer: dict[str, Any] = json.loads(sent("POST", f"{self._url}/{what}", asked))
         return answer
 
 

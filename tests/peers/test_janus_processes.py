@@ -4,6 +4,7 @@ JANUS_CHECKOUT names a checkout of github.com/divviup/janus in which they are bu
 says how.
 """
 
+import itertools
 import json
 import os
 import secrets
@@ -130,8 +131,7 @@ def ours(live_server: Any, settings: Any, janus: JanusServer) -> str:
 
 
 class Task:
-    """A task of two organizations, of which one runs Janus, as Janus' collector does. All learn of it by
-    files."""
+    """A task of two organizations. One runs Janus; the collector is Janus' own. Files describe the task."""
 
     def __init__(
         self, leader: str, helper: str, vdaf: str, mode: BatchMode, collector: JanusTester, folder: Path
@@ -228,18 +228,20 @@ def _in_words(measurement: Any) -> Any:
     return [str(each) for each in measurement] if isinstance(measurement, list) else str(measurement)
 
 
-@pytest.mark.parametrize("vdaf", VDAFS)
-@pytest.mark.parametrize("mode", BatchMode)
+TaskOf = Callable[[str, str], Task]
+
+
+@pytest.fixture(params=itertools.product(BatchMode, VDAFS), ids=lambda each: f"{each[0].name}-{each[1]}")
+def task_of(request: pytest.FixtureRequest, collector: JanusTester, tmp_path: Path) -> TaskOf:
+    """Makes a task of a leader and a helper by their addresses, in every batch mode and with every VDAF."""
+    mode, vdaf = request.param
+    return lambda leader, helper: Task(leader, helper, vdaf, mode, collector, tmp_path)
+
+
 def test_our_leader_and_a_helper_that_runs_janus(
-    ours: str,
-    janus: JanusServer,
-    client: JanusTester,
-    collector: JanusTester,
-    tmp_path: Path,
-    vdaf: str,
-    mode: BatchMode,
+    ours: str, janus: JanusServer, client: JanusTester, task_of: TaskOf
 ) -> None:
-    task = Task(f"{ours}/leader/", janus.url, vdaf, mode, collector, tmp_path)
+    task = task_of(f"{ours}/leader/", janus.url)
     janus.provision(task.file(HELPER))
     task.imported("task", "import", role=LEADER)
     task.report(client)
@@ -257,18 +259,10 @@ def test_our_leader_and_a_helper_that_runs_janus(
     task.require_sum(advance)
 
 
-@pytest.mark.parametrize("vdaf", VDAFS)
-@pytest.mark.parametrize("mode", BatchMode)
 def test_a_leader_that_runs_janus_and_our_helper(
-    ours: str,
-    janus: JanusServer,
-    client: JanusTester,
-    collector: JanusTester,
-    tmp_path: Path,
-    vdaf: str,
-    mode: BatchMode,
+    ours: str, janus: JanusServer, client: JanusTester, task_of: TaskOf
 ) -> None:
-    task = Task(janus.url, f"{ours}/helper/", vdaf, mode, collector, tmp_path)
+    task = task_of(janus.url, f"{ours}/helper/")
     task.imported("helper_tasks", "import", role=HELPER)
     janus.provision(task.file(LEADER))
     task.report(client)

@@ -87,7 +87,7 @@ FIRES: Mapping[str, tuple[str, list[Series]]] = {
     ),
     "TokensUntold": ("73h", [{"panapp_attester_untold": "1x4400"}]),
 }
-"""When each rule fires, and on which series, each of which suffices."""
+"""When each rule fires. Any one of its series suffices."""
 
 SILENT: Mapping[str, tuple[str, list[Series]]] = {
     "BeatStandsStill": ("9m", [dict.fromkeys(OVERDUE, "60x9"), {OVERDUE[0]: "61x8 0x9"}]),

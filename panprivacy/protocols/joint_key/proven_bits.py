@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from panprivacy.encryption.interface import ValueOutOfRangeError
 from panprivacy.protocols.joint_key.groups import (
     G1_BYTES,
     G2_BYTES,
@@ -91,7 +92,12 @@ def fresh(key: JointKey, bit: int, random_source: random.Random) -> ProvenBit:
     Args:
         bit: 0 or 1.
         random_source: `secrets.SystemRandom()`; seeded ones in tests only.
+
+    Raises:
+        ValueOutOfRangeError: `bit` is neither.
     """
+    if bit not in (0, 1):
+        raise ValueOutOfRangeError(f"bit: must be 0 or 1, not {bit}")
     r, s = draw_scalar(random_source), draw_scalar(random_source)
     z1, z2 = draw_scalar(random_source), draw_scalar(random_source)
     # All products are computed, and then chosen by the bit.

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from panprivacy.encryption.interface import ValueOutOfRangeError
 from panprivacy.protocols.joint_key import keys, sums
 from panprivacy.protocols.joint_key.groups import (
     G1,
@@ -87,6 +88,12 @@ def test_bit_holds_and_decrypts_after_every_step(bit: int) -> None:
         assert decrypted(state.c) == bit
         assert ProvenBit.decode(state.encode()) == state
         state = rerandomized(KEY, state, SOURCE)
+
+
+@pytest.mark.parametrize("bit", [-2, -1, 2])
+def test_what_is_no_bit_is_not_encrypted(bit: int) -> None:
+    with pytest.raises(ValueOutOfRangeError, match="bit: must be 0 or 1"):
+        fresh(KEY, bit, SOURCE)
 
 
 @pytest.mark.parametrize("bit", [0, 1])
