@@ -40,7 +40,7 @@ def main() -> int:
     strings = [keys.string_half(context, u1, v1, SOURCE) for context in (b"leader", b"helper")]
     key = keys.JointKey.of(public, strings)
     state = fresh(key, 0, SOURCE)
-    encoded = [fresh(key, number % 2, SOURCE).encode() for number in range(reports)]
+    encoded = [bytes(fresh(key, number % 2, SOURCE)) for number in range(reports)]
     decoded = [ProvenBit.decode(each) for each in encoded]
     total = sums.ciphertext_sum(bit.c for bit in decoded)
     parts = [sums.DecryptionPart.made(b"", total, secret, SOURCE) for _, secret in halves]

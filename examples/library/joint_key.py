@@ -23,7 +23,7 @@ key = JointKey.of([half for half, _ in halves], strings)
 states = [fresh(key, 0, source) for _ in range(5)]
 states = [rerandomized(key, state, source) for state in states]
 states[3] = fresh(key, 1, source)
-reports = [rerandomized(key, state, source).encode() for state in states]
+reports = [bytes(rerandomized(key, state, source)) for state in states]
 
 # Proofs need no secret. Each server decrypts its part of the sum.
 received = [ProvenBit.decode(report) for report in reports]

@@ -19,3 +19,7 @@ class Trust(StrEnum):
 
     CURATOR = "curator"
     """A curator sees every item of a stream, and keeps only a pan-private state of it (PPS section 2)."""
+
+    JOINT_KEY = "joint_key"
+    """Two servers hold half a key each; they decrypt a sum of encrypted bits, and no report (LPP section 5.1,
+    last paragraph)."""

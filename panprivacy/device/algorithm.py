@@ -202,9 +202,8 @@ def kept_ciphertexts(recipe: PublishedRecipe, encoded: Iterable[bytes]) -> tuple
     Raises:
         InvalidCiphertextError: not ciphertexts under that key.
     """
-    if recipe.servers.scheme is None:
-        return tuple(map(SealedReport, encoded))
-    return tuple(map(recipe.public_key.parse, encoded))
+    key = recipe.device_key
+    return tuple(map(SealedReport if key is None else key.parse, encoded))
 
 
 def _check_in_collection(state: DeviceState) -> None:

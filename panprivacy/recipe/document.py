@@ -46,7 +46,6 @@ from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import (
     TRUST_MODELS,
     Servers,
-    device_key,
     statistic_under_trust,
     trust_of,
 )
@@ -207,6 +206,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         recipe = cls.from_document(document)
         message = recipe.signed_message
         recipe.servers.require_signed(message, partner_key, partner_signature)
+        recipe.servers.require_made(document)
         if recipe.admission is not None:
             require_signed_by("issuer", recipe.admission.issuer_key, message, issuer_key, issuer_signature)
         recipe.calibrated_statistic.require_promise()
@@ -248,9 +248,16 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         }
 
     @cached_property
+    def device_key(self) -> PublicKey | None:
+        """The key under which devices of this recipe encrypt; None if they encrypt under none."""
+        return self.servers.device_key(self.identifier)
+
+    @property
     def public_key(self) -> PublicKey:
-        """The key under which devices of this recipe encrypt."""
-        return device_key(self.servers, self.identifier)
+        """The same; ValueError if there is none."""
+        if self.device_key is None:
+            raise ValueError("devices of this recipe encrypt under no key of it")
+        return self.device_key
 
     @cached_property
     def plain_statistic(self) -> Statistic[Any]:

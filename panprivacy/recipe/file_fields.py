@@ -37,7 +37,13 @@ def parts_of_file(members: dict[str, object], subject: Subject) -> dict[str, Any
         for name in part.field_names:
             if part.in_files and members.get(name) is None:
                 members.pop(name, None)
-    return read_parts(members, subject, read=read, unknown=lambda name: unknown_field(name, subject))
+    given = {part.name for part in PARTS.values() if members.keys() & set(part.field_names)}
+    values = read_parts(members, subject, read=read, unknown=lambda name: unknown_field(name, subject))
+    for part in PARTS.values():
+        default = part.default(subject) if part.name not in given else None
+        if default is not None:
+            values[part.name] = default
+    return values
 
 
 def unknown_field(name: str, subject: Subject) -> FieldError:

@@ -1,8 +1,9 @@
 """One encrypted bit under the joint key of two servers, with a proof that needs no secret to check.
 
 `groups` has BLS12-381's groups as bytes and scalars; `keys` the key and the common strings, made of two
-halves with proofs; `proven_bits` the encrypted bit, its proof, and their rerandomization; `sums` the count,
-which both servers decrypt in parts with proofs. Not post-quantum, and not in constant time: see `groups`.
+halves with proofs; `proven_bits` the encrypted bit, its proof, and their rerandomization; `public_key` the
+same for devices; `sums` the count, which both servers decrypt in parts with proofs. Not post-quantum, and
+not in constant time: see `groups`.
 
 Experimental: its proof of security has had no outside review.
 
@@ -11,4 +12,4 @@ section 9 (SXDH); Belenkiy, Camenisch, Chase, Kohlweiss, Lysyanskaya, Shacham, R
 Delegatable Anonymous Credentials (CRYPTO 2009), section 3.
 """
 
-__all__ = ["groups", "keys", "proven_bits", "sums"]
+__all__ = ["groups", "keys", "proven_bits", "public_key", "sums"]

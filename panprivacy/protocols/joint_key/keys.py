@@ -130,8 +130,9 @@ class KeyHalf:
 
     def require_proved(self, context: bytes) -> None:
         """ProofRefusedError if a proof does not hold in this context."""
-        self.proof_1.require(context + b"key G1", [G1], [self.k1])
-        self.proof_2.require(context + b"key G2", [G2], [self.k2])
+        bound = context + encode([self.k1, self.k2])
+        self.proof_1.require(bound + b"key G1", [G1], [self.k1])
+        self.proof_2.require(bound + b"key G2", [G2], [self.k2])
 
 
 def key_half(context: bytes, random_source: random.Random) -> tuple[KeyHalf, Scalar]:
@@ -140,15 +141,18 @@ def key_half(context: bytes, random_source: random.Random) -> tuple[KeyHalf, Sca
     The secret of G2 is not kept: nothing is decrypted there.
 
     Args:
-        context: at most the hash of the recipe's parameters and the server's role, of a fixed length.
+        context: the hash of the recipe's parameters and the server's role, of a fixed length.
         random_source: `secrets.SystemRandom()`.
     """
     k, k_2 = draw_scalar(random_source), draw_scalar(random_source)
+    k1, k2 = G1 * k, G2 * k_2
+    # Each proof is bound to both, so that no two halves can be put together.
+    bound = context + encode([k1, k2])
     half = KeyHalf(
-        G1 * k,
-        G2 * k_2,
-        KnowledgeProof.made(context + b"key G1", k, [G1], random_source),
-        KnowledgeProof.made(context + b"key G2", k_2, [G2], random_source),
+        k1,
+        k2,
+        KnowledgeProof.made(bound + b"key G1", k, [G1], random_source),
+        KnowledgeProof.made(bound + b"key G2", k_2, [G2], random_source),
     )
     return half, k
 
@@ -235,6 +239,18 @@ class JointKey:
         for half in strings:
             u, v = plus_1(u, half.u), plus_2(v, half.v)
         return cls(u1, u, v1, v)
+
+    def encode(self) -> bytes:
+        """576 bytes: u1, u, v1, v."""
+        return encode([*self.u1, *self.u, *self.v1, *self.v])
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Self:
+        """Inverse of `encode`; InvalidPointError."""
+        parts = _split(encoded, *[G1_BYTES] * 4, *[G2_BYTES] * 4)
+        a, b, c, d = map(decode_1, parts[:4])
+        e, f, g, h = map(decode_2, parts[4:])
+        return cls((a, b), (c, d), (e, f), (g, h))
 
 
 def key_bases(keys: Sequence[KeyHalf]) -> tuple[Pair1, Pair2]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from panprivacy.encryption.interface import ValueOutOfRangeError
+from panprivacy.encryption.interface import Ciphertext, ValueOutOfRangeError
 from panprivacy.protocols.joint_key.groups import (
     G1_BYTES,
     G2_BYTES,
@@ -51,8 +51,8 @@ _ZERO_1: Final = (G1Point.identity(), G1Point.identity())
 _ZERO_2: Final = (G2Point.identity(), G2Point.identity())
 
 
-@dataclass(frozen=True)
-class ProvenBit:
+@dataclass(frozen=True, eq=False)
+class ProvenBit(Ciphertext):
     """An encrypted bit with its proof.
 
     Attributes:
@@ -65,13 +65,13 @@ class ProvenBit:
     pi: tuple[Pair2, Pair2]
     theta: tuple[Pair1, Pair1]
 
-    def encode(self) -> bytes:
+    def __bytes__(self) -> bytes:
         """864 bytes: c, θ1, θ2, d, π1, π2."""
         return encode([*self.c, *self.theta[0], *self.theta[1], *self.d, *self.pi[0], *self.pi[1]])
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
-        """Inverse of `encode`. The proof is not checked: `all_hold` does.
+        """Inverse of `bytes`. The proof is not checked: `all_hold` does.
 
         Raises:
             InvalidPointError: not 864 bytes of points other than the identity.

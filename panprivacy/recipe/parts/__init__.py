@@ -21,6 +21,7 @@ PARTS: Registry["Part[Any, Any]"] = Registry(
         "admission": "admission:PART",
         "relay": "relay:PART",
         "hpke": "hpke:PART",
+        "bundle": "bundle:PART",
         "round": "round:PART",
         "target": "target:PART",
     },

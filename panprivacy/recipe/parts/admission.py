@@ -10,6 +10,7 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.recipe.parts.interface import Part, PartField, PartialRecipe, Subject
+from panprivacy.statistics.trust_models import TRUST_MODELS
 from panprivacy.statistics.trust_models.members import read_server, read_verification_key, require_url
 
 ADMISSION = "admission"
@@ -117,6 +118,9 @@ class AdmissionPart(Part[Admission, TokenAdmission]):
             raise FieldError(ADMISSION, f"must be {' or '.join(Admission)}, not {as_typed(value)}")
         return None if value == Admission.OPEN else Admission(value)
 
+    def default(self, subject: Subject) -> Admission | None:
+        return Admission.TOKEN if subject.servers.admits_by_token else None
+
     def file_fields(self, value: Admission) -> dict[str, Any]:
         return {ADMISSION: value.value}
 
@@ -128,6 +132,8 @@ class AdmissionPart(Part[Admission, TokenAdmission]):
 
     def check(self, recipe: PartialRecipe) -> None:
         reason = recipe.parameters.needs_relay
+        if TRUST_MODELS[recipe.trust].admits_by_token:
+            reason = f"under {recipe.trust}, reports count with their tokens"
         if reason and ADMISSION not in recipe.parts:
             raise FieldError(ADMISSION, f"must be token: {reason}")
 

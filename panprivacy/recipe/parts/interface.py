@@ -119,6 +119,10 @@ class Part(ABC, Generic[F, D]):
             FieldError: names the field that is out of range.
         """
 
+    def default(self, subject: Subject) -> F | None:  # noqa: ARG002  # most have none
+        """The value of a recipe file that has none of the fields; None if it does not have the part."""
+        return None
+
     @abstractmethod
     def file_fields(self, value: F) -> dict[str, Any]:
         """Inverse of `read_file`, as plain JSON values."""

@@ -33,9 +33,11 @@ class SegmentsPart(SimplePart[tuple[str, ...]]):
     )
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
-        return self.field_names if allowed(subject.statistic) else ()
+        return self.field_names if allowed(subject.statistic) and subject.servers.has_segments else ()
 
     def misplaced(self, field: str, subject: Subject) -> FieldError:
+        if not subject.servers.has_segments:
+            return FieldError(field, f"must be left out under {subject.servers.trust}: a report is one bit")
         return FieldError(field, refusal(subject.statistic))
 
     def read(self, fields: Mapping[str, object]) -> tuple[str, ...]:

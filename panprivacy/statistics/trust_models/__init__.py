@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.trust import Trust
-from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.formats.registry import Registry
@@ -17,10 +16,8 @@ from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models.interface import ReportFormat, Servers
 
 __all__ = [
-    "SHARE_CONTEXT",
     "TRUST_MODELS",
     "Servers",
-    "device_key",
     "report_format",
     "statistic_under_trust",
     "trust_named",
@@ -28,9 +25,6 @@ __all__ = [
     "trusts_of",
     "under_trust",
 ]
-
-SHARE_CONTEXT = b"dap-18"
-"""Every proof of a two-server recipe is bound to these bytes, followed by its identifier (DAP 18)."""
 
 S = TypeVar("S", bound=Statistic[Any])
 
@@ -40,6 +34,7 @@ TRUST_MODELS: Registry[type[Servers]] = Registry(
         Trust.SINGLE_SERVER: "single_server:OneServer",
         Trust.TWO_SERVER: "two_server:TwoServers",
         Trust.SHUFFLER: "shuffler:ShufflerAndAnalyzer",
+        Trust.JOINT_KEY: "joint_key:JointKeyServers",
         Trust.CURATOR: "curator:Curator",
     },
 )
@@ -92,22 +87,3 @@ def under_trust(guarantees: Iterable[Guarantee], trust: Trust) -> tuple[Guarante
         )
         for guarantee in guarantees
     )
-
-
-def device_key(servers: Servers, identifier: str) -> PublicKey:
-    """The key under which devices of the recipe `identifier` encrypt: of one server, or shared by two.
-
-    Raises:
-        ValueError: they encrypt under no key of it.
-    """
-    match servers.public_keys:
-        case ():
-            raise ValueError("devices of this recipe encrypt under no key of it")
-        case (key,):
-            return key
-        case leader, helper:
-            # Imported here, because devices of single-server recipes do not need it.
-            from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
-
-            return SharedKey(leader, helper, SHARE_CONTEXT + bytes.fromhex(identifier))
-    raise ValueError("devices share what they encrypt between two servers at most")

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES
-from panprivacy.encryption.interface import SchemeKey
+from panprivacy.encryption.interface import PublicKey, SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
@@ -69,6 +69,15 @@ class Servers(ABC):
 
     amendments: ClassVar[Mapping[Model, Callable[[Guarantee], Guarantee]]] = {}
     """By the model of a guarantee, what these servers change of its source and its assumption."""
+
+    has_segments: ClassVar[bool] = True
+    """Whether its recipes may ask by segment."""
+
+    admits_by_token: ClassVar[bool] = False
+    """Whether every report must come with a token."""
+
+    publishes_reports: ClassVar[bool] = False
+    """Whether accepted reports are kept, with their tokens, so that others recompute the result."""
 
     lists: ClassVar[tuple[str, ...]] = ()
     """Fields of a recipe file that name other files; commands first take them out, then read the rest."""
@@ -163,6 +172,15 @@ class Servers(ABC):
     def public_keys(self) -> tuple[SchemeKey, ...]:
         """The keys under which devices encrypt, in the document's order; empty if they encrypt under none."""
 
+    def device_key(self, identifier: str) -> PublicKey | None:  # noqa: ARG002  # two servers' depends on it
+        """The key under which devices of the recipe `identifier` encrypt; None if they encrypt under none."""
+        match self.public_keys:
+            case ():
+                return None
+            case (key,):
+                return key
+        raise ValueError("a trust model with several keys makes one of them")
+
     @abstractmethod
     def members(self) -> dict[str, Any]:
         """The document's fields, as plain JSON values."""
@@ -176,6 +194,9 @@ class Servers(ABC):
             FieldError: a missing, unknown or impossible field.
             InvalidKeyError: a public key that this version cannot use.
         """
+
+    def require_made(self, document: Mapping[str, Any]) -> None:  # noqa: B027  # most prove nothing
+        """RecipeVerificationError unless the keys in a document have the proofs that its devices check."""
 
     def require_signed(
         self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None

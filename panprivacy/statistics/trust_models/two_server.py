@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES, load_public_key
-from panprivacy.encryption.interface import SchemeKey
+from panprivacy.encryption.interface import PublicKey, SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
@@ -19,6 +19,9 @@ from panprivacy.statistics.trust_models.members import (
     read_verification_key,
     require_url,
 )
+
+SHARE_CONTEXT = b"dap-18"
+"""Every proof of a two-server recipe is bound to these bytes, followed by its identifier (DAP 18)."""
 
 SEALED_BYTES = 256
 """The overhead of an upload: metadata, lengths, and HPKE's key of X25519 and tag for each half."""
@@ -147,10 +150,20 @@ class TwoServers(
         return "helper", self.helper_verification_key
 
     @property
-    def public_keys(self) -> tuple[SchemeKey, ...]:
+    def public_keys(self) -> tuple[()] | tuple[SchemeKey, SchemeKey]:
         if self.leader_key_members is None or self.helper_key_members is None:
             return ()
         return load_public_key(self.leader_key_members), load_public_key(self.helper_key_members)
+
+    def device_key(self, identifier: str) -> PublicKey | None:
+        """Of both servers, bound to the recipe: each ciphertext is a sharing."""
+        if not self.public_keys:
+            return None
+        # Imported here, because devices of single-server recipes do not need it.
+        from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+
+        leader, helper = self.public_keys
+        return SharedKey(leader, helper, SHARE_CONTEXT + bytes.fromhex(identifier))
 
     def members(self) -> dict[str, Any]:
         return {

@@ -13,7 +13,6 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.trust_models import device_key
 from panprivacy.statistics.trust_models.members import RecipeVerificationError, require_url
 from panprivacy.statistics.trust_models.two_server import TwoServers
 from tests.panprivacy.recipe.scene import COUNT, NOW, one_server
@@ -200,7 +199,6 @@ def test_two_servers_of_devices_that_keep_nothing_name_no_keys():
     assert servers.scheme is None
     assert "public_key" not in servers.members()["leader"]
     assert type(servers).from_members(servers.members()) == servers
-    with pytest.raises(ValueError, match="under no key"):
-        device_key(servers, "00" * 32)
+    assert servers.device_key("00" * 32) is None
     with pytest.raises(FieldError, match=r"helper\.public_key"):
         two_servers(helper_key_members=None)

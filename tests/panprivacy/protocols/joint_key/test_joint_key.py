@@ -86,7 +86,7 @@ def test_bit_holds_and_decrypts_after_every_step(bit: int) -> None:
         assert holds_by_definition(state)
         assert all_hold(KEY, [state], SOURCE)
         assert decrypted(state.c) == bit
-        assert ProvenBit.decode(state.encode()) == state
+        assert ProvenBit.decode(bytes(state)) == state
         state = rerandomized(KEY, state, SOURCE)
 
 
@@ -202,7 +202,7 @@ def test_bytes_that_are_no_point_are_refused(encoded: bytes) -> None:
         decode_1(encoded)
     with pytest.raises(InvalidPointError, match="G2"):
         decode_2(encoded + bytes(48))
-    state = fresh(KEY, 1, SOURCE).encode()
+    state = bytes(fresh(KEY, 1, SOURCE))
     with pytest.raises(InvalidPointError):
         ProvenBit.decode(encoded + state[48:])
 

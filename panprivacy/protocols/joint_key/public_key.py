@@ -1,0 +1,82 @@
+"""The joint key of two servers as a public key: to a mechanism's device it is one like any other.
+
+A ciphertext is one encrypted bit with its proof, which stay one through every step (LPP section 5.1, last
+paragraph). On an event (`replace_or_rerandomize`) both are replaced by those of a fresh 1, otherwise both are
+rerandomized.
+"""
+
+import random
+from typing import Any, Self
+
+from panprivacy.encryption.interface import Ciphertext, InvalidCiphertextError, PublicKey
+from panprivacy.protocols.joint_key.groups import InvalidPointError
+from panprivacy.protocols.joint_key.keys import JointKey
+from panprivacy.protocols.joint_key.proven_bits import ENCODED_BYTES, ProvenBit, fresh, rerandomized
+
+SCHEME = "bls12-381"
+"""The curve: under this name a server's half of the secret key is stored."""
+
+
+class JointPublicKey(PublicKey):
+    """The key under which devices of one recipe encrypt.
+
+    Attributes:
+        joint: the key and the common strings.
+        decryption_seconds: for checking one proof in a batch: no server decrypts a report.
+    """
+
+    scheme = SCHEME
+    ciphertext_bytes = ENCODED_BYTES
+    decryption_seconds = 0.003
+    rerandomized_is_fresh = True
+
+    def __init__(self, joint: JointKey) -> None:
+        self.joint = joint
+
+    def encrypt(
+        self,
+        message: int,
+        random_source: random.Random,
+        *,
+        rerandomizations: int = 0,  # noqa: ARG002  # what is rerandomized is as fresh
+    ) -> ProvenBit:
+        """A fresh encryption with its proof; ValueOutOfRangeError unless `message` is 0 or 1."""
+        return fresh(self.joint, message, random_source)
+
+    def rerandomize(self, ciphertext: Ciphertext, random_source: random.Random) -> ProvenBit:
+        return rerandomized(self.joint, _own(ciphertext), random_source)
+
+    def replace_or_rerandomize(
+        self,
+        replace: bool,
+        message: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,  # noqa: ARG002  # what is rerandomized is as fresh
+    ) -> ProvenBit:
+        """See `PublicKey.replace_or_rerandomize`: both are computed, and one is kept."""
+        kept = rerandomized(self.joint, _own(ciphertext), random_source)
+        replaced = fresh(self.joint, message, random_source)
+        return (kept, replaced)[bool(replace)]
+
+    def parse(self, encoded: bytes) -> ProvenBit:
+        """Sizes and group memberships are checked, the proof is not: `proven_bits.all_hold` does."""
+        try:
+            return ProvenBit.decode(encoded)
+        except InvalidPointError as error:
+            raise InvalidCiphertextError(f"an encrypted bit with its proof {error}") from error
+
+    def with_tables(self) -> Self:
+        """The key itself: there are no tables."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _decoded, (type(self), self.joint.encode())
+
+
+def _decoded(cls: type[JointPublicKey], encoded: bytes) -> JointPublicKey:
+    return cls(JointKey.decode(encoded))
+
+
+_own = ProvenBit.own

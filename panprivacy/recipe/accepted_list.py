@@ -1,0 +1,189 @@
+"""The list of accepted reports of a recipe with a joint key: what both servers sign, and others recompute.
+
+A report is its token, followed by its encrypted bit with the proof. Reports are in the order of their nonces,
+which the tokens fix at random: the order says nothing of when they came, and shows that no token is there
+twice. The list is cut into parts of `PART_REPORTS`; only the last one may be shorter.
+"""
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from panprivacy.encryption.interface import InvalidCiphertextError
+from panprivacy.formats.canonical_json import canonical_json
+from panprivacy.protocols.ed25519 import require_signature
+from panprivacy.protocols.joint_key.groups import Pair1
+from panprivacy.protocols.joint_key.proven_bits import ENCODED_BYTES, ProvenBit, all_hold
+from panprivacy.protocols.joint_key.public_key import JointPublicKey
+from panprivacy.protocols.joint_key.sums import ciphertext_sum
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.token import TokenRefusedError, token_nonce
+from panprivacy.statistics.trust_models.joint_key import JointKeyServers
+
+RECORD_BYTES: Final = TOKEN_BYTES + ENCODED_BYTES
+"""1,218: of one report in the list."""
+
+PART_REPORTS: Final = 1_000
+
+_SIGNED: Final = b"panapp-accepted-list-1\n"
+_HASHED: Final = b"panapp-accepted-part-1\n"
+_PART: Final = b"panapp-decryption-part-1\n"
+
+
+class ListRefusedError(ValueError):
+    """Reports that no server may accept; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class CheckedPart:
+    """What is kept of a part of the list whose reports all hold.
+
+    Attributes:
+        reports: how many.
+        digest: SHA-256 of the part, 32 bytes.
+        last_nonce: of its last report, 16 bytes.
+        total: the sum of their ciphertexts in G1².
+    """
+
+    reports: int
+    digest: bytes
+    last_nonce: bytes
+    total: Pair1
+
+
+def joint_key_of(recipe: PublishedRecipe) -> JointPublicKey:
+    """The key of a recipe with a joint key; TypeError of another one."""
+    servers = recipe.servers
+    if not isinstance(servers, JointKeyServers):
+        raise TypeError(f"{recipe.trust} recipes have no joint key")
+    return servers.joint_public_key
+
+
+def records_of(content: bytes) -> list[bytes]:
+    """The reports of a part of the list; ListRefusedError if it is not made of whole ones."""
+    if not content or len(content) % RECORD_BYTES:
+        raise ListRefusedError(f"a part of the list is not made of whole reports of {RECORD_BYTES} bytes")
+    return [content[start : start + RECORD_BYTES] for start in range(0, len(content), RECORD_BYTES)]
+
+
+def part_checked(
+    recipe: PublishedRecipe, content: bytes, *, after: CheckedPart | None, random_source: random.Random
+) -> CheckedPart:
+    """Check a part of the list: tokens, order, and the proofs in one batch.
+
+    Args:
+        content: 1 to `PART_REPORTS` reports.
+        after: the part before it; None of the first one.
+        random_source: `secrets.SystemRandom()`: see `proven_bits.all_hold`.
+
+    Raises:
+        ListRefusedError: names the first report that does not hold.
+    """
+    records = records_of(content)
+    if len(records) > PART_REPORTS or (after is not None and after.reports != PART_REPORTS):
+        raise ListRefusedError(f"every part of the list but the last must have {PART_REPORTS:,} reports")
+    last = b"" if after is None else after.last_nonce
+    bits = []
+    for number, record in enumerate(records, start=1):
+        nonce = nonce_of(recipe, record, number)
+        if nonce <= last:
+            what = "has the token of the one before it" if nonce == last else "is out of order"
+            raise ListRefusedError(f"report {number} of its part {what}")
+        last = nonce
+        bits.append(bit_of(recipe, record, number))
+    first = first_that_fails(joint_key_of(recipe), bits, random_source)
+    if first is not None:
+        raise ListRefusedError(f"report {first + 1} of its part: its proof does not hold")
+    return CheckedPart(len(records), part_digest(content), last, ciphertext_sum(bit.c for bit in bits))
+
+
+def nonce_of(recipe: PublishedRecipe, record: bytes, number: int) -> bytes:
+    """The nonce of a report; ListRefusedError with its number if its token is not one of this recipe."""
+    try:
+        return token_nonce(recipe, record[:TOKEN_BYTES])
+    except TokenRefusedError as error:
+        raise ListRefusedError(f"report {number} of its part: {error}") from error
+
+
+def bit_of(recipe: PublishedRecipe, record: bytes, number: int) -> ProvenBit:
+    """The encrypted bit of a report, its proof unchecked; ListRefusedError if it is none."""
+    try:
+        return joint_key_of(recipe).parse(record[TOKEN_BYTES:])
+    except InvalidCiphertextError as error:
+        raise ListRefusedError(f"report {number} of its part: {error}") from error
+
+
+def first_that_fails(
+    key: JointPublicKey, bits: Sequence[ProvenBit], random_source: random.Random
+) -> int | None:
+    """The place of the first bit whose proof does not hold; None if all hold."""
+    return next(failing(key, bits, random_source), None)
+
+
+def failing(key: JointPublicKey, bits: Sequence[ProvenBit], random_source: random.Random) -> Iterator[int]:
+    """The places of all bits whose proofs do not hold, in their order, by halving batches that fail."""
+    waiting = [(0, len(bits))]
+    while waiting:
+        start, end = waiting.pop()
+        if all_hold(key.joint, bits[start:end], random_source):
+            continue
+        if end - start == 1:
+            yield start
+            continue
+        middle = (start + end) // 2
+        waiting += [(middle, end), (start, middle)]
+
+
+def part_digest(content: bytes) -> bytes:
+    """SHA-256 of a part of the list, 32 bytes."""
+    return hashlib.sha256(_HASHED + content).digest()
+
+
+@dataclass(frozen=True)
+class AcceptedList:
+    """All accepted reports, before any of it is decrypted.
+
+    Attributes:
+        recipe: its identifier, 64 hexadecimal digits.
+        reports: how many, at least 1.
+        digest: SHA-256 over the digests of the parts, 64 hexadecimal digits.
+    """
+
+    recipe: str
+    reports: int
+    digest: str
+
+    @classmethod
+    def of(cls, recipe: str, reports: int, digests: Sequence[bytes]) -> "AcceptedList":
+        """From the digests of its parts, in their order."""
+        return cls(recipe, reports, hashlib.sha256(_SIGNED + b"".join(digests)).hexdigest())
+
+    @property
+    def signed_message(self) -> bytes:
+        """A context and canonical JSON (RFC 8785)."""
+        return _SIGNED + canonical_json({"recipe": self.recipe, "reports": self.reports, "list": self.digest})
+
+    def sign(self, key: Ed25519PrivateKey) -> bytes:
+        """An Ed25519 signature, 64 bytes; the same each time."""
+        return key.sign(self.signed_message)
+
+    def verify(self, signature: bytes, key: Ed25519PublicKey) -> None:
+        """ListRefusedError unless `signature` is by `key` of exactly this list."""
+        try:
+            require_signature(key, signature, self.signed_message)
+        except InvalidSignature:
+            raise ListRefusedError("the signature is not of this list by this key") from None
+
+    def decryption_context(self, role: str) -> bytes:
+        """To which the proof of a server's part of the decryption is bound.
+
+        Args:
+            role: `leader` or `helper`.
+        """
+        return _PART + self.signed_message + role.encode()

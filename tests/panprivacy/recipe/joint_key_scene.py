@@ -1,0 +1,64 @@
+"""Recipes with a joint key, with both servers' secrets, and their reports."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.protocols.joint_key import keys
+from panprivacy.protocols.joint_key.groups import Scalar
+from panprivacy.recipe.accepted_list import joint_key_of
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.events.interface import Mechanism
+from panprivacy.statistics.trust_models.joint_key import (
+    KEY_BYTES,
+    ROLES,
+    STRING_BYTES,
+    JointKeyServers,
+    document_context,
+    role_context,
+)
+from tests.panprivacy.recipe.scene import NOW, drafted
+from tests.tokens import STRANGERS_KEY, issued_token, token_admission
+
+
+@dataclass(frozen=True)
+class JointRecipe:
+    """A published recipe, and the two secrets with which its servers decrypt."""
+
+    recipe: PublishedRecipe
+    secrets: tuple[Scalar, Scalar]
+
+    def report(self, count: int, source: random.Random) -> bytes:
+        """What the list has of a device with this count: token and report."""
+        mechanism = self.recipe.calibrated_statistic
+        assert isinstance(mechanism, Mechanism)
+        (bit,) = mechanism.report_of_count(joint_key_of(self.recipe), count, source)
+        return issued_token(self.recipe, source).encode() + bytes(bit)
+
+    def records(self, number: int, source: random.Random) -> list[bytes]:
+        """Reports of so many devices, half of them with an event, in the order of the list."""
+        made = [self.report(place % 2, source) for place in range(number)]
+        return sorted(made, key=lambda record: record[18:34])
+
+
+def joint_recipe(source: random.Random, *, helper_key: bytes = STRANGERS_KEY, **changes: Any) -> JointRecipe:
+    """Both servers' halves made in one place."""
+    draft = drafted(trust="joint_key", **changes)
+
+    def published(halves: list[bytes], strings: list[bytes]) -> PublishedRecipe:
+        servers = JointKeyServers(
+            helper_url="https://helper.example/helper",
+            helper_verification_key=helper_key,
+            keys=(halves[0], halves[1]),
+            strings=(strings[0], strings[1]),
+        )
+        return draft.publish(servers, NOW, admission=token_admission())
+
+    blank = published([bytes(KEY_BYTES), bytes([1] * KEY_BYTES)], [bytes(STRING_BYTES)] * 2)
+    context = document_context(blank.document)
+    contexts = [role_context(context, role) for role in ROLES]
+    made = [keys.key_half(each, source) for each in contexts]
+    u1, v1 = keys.key_bases([half for half, _ in made])
+    strings = [keys.string_half(each, u1, v1, source) for each in contexts]
+    recipe = published([half.encode() for half, _ in made], [string.encode() for string in strings])
+    return JointRecipe(recipe, (made[0][1], made[1][1]))
