@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.formats.canonical_json import canonical_json
 from panprivacy.protocols.ed25519 import require_signature
-from panprivacy.protocols.joint_key.groups import Pair1
+from panprivacy.protocols.joint_key.groups import G1_BYTES, Pair1, decode_1
 from panprivacy.protocols.joint_key.proven_bits import ENCODED_BYTES, ProvenBit, all_hold
 from panprivacy.protocols.joint_key.public_key import JointPublicKey
 from panprivacy.protocols.joint_key.sums import ciphertext_sum
@@ -138,6 +138,14 @@ def failing(key: JointPublicKey, bits: Sequence[ProvenBit], random_source: rando
             continue
         middle = (start + end) // 2
         waiting += [(middle, end), (start, middle)]
+
+
+def part_total(content: bytes) -> tuple[int, Pair1]:
+    """The number of reports of a part that was checked, and the sum of their ciphertexts."""
+    records = records_of(content)
+    start, middle, end = TOKEN_BYTES, TOKEN_BYTES + G1_BYTES, TOKEN_BYTES + 2 * G1_BYTES
+    total = ciphertext_sum((decode_1(each[start:middle]), decode_1(each[middle:end])) for each in records)
+    return len(records), total
 
 
 def part_digest(content: bytes) -> bytes:
