@@ -77,10 +77,8 @@ class JointKeyModel(TrustModel):
             strings=(bytes(STRING_BYTES), bytes(STRING_BYTES)),
         )
         context = document_context(wish.publish(blank).document)
-        halves, secret = asked(
-            not_under(self.trust), HELPER, partner, lambda: _halves(partner, request, context)
-        )
-        published = wish.publish(replace(blank, **halves))
+        halves = asked(not_under(self.trust), HELPER, partner, lambda: _halves(partner, request, context))
+        published = wish.publish(replace(blank, keys=halves.keys, strings=halves.strings))
         signature = asked(
             not_under(self.trust),
             HELPER,
@@ -93,13 +91,20 @@ class JointKeyModel(TrustModel):
             ),
         )
         require_signed(HELPER, partner, published, signature)
-        return _JoinedHalves(published, secret, signature)
+        return _JoinedHalves(published, halves.secret, signature)
 
 
-def _halves(
-    partner: Partner, request: bytes, context: bytes
-) -> tuple[dict[str, tuple[bytes, bytes]], Scalar]:
-    """The fields `keys` and `strings` of the recipe's servers, and the secret of our half of the key.
+@dataclass(frozen=True)
+class _Halves:
+    """Both servers' halves as `JointKeyServers` has them, and the secret of ours."""
+
+    keys: tuple[bytes, bytes]
+    strings: tuple[bytes, bytes]
+    secret: Scalar
+
+
+def _halves(partner: Partner, request: bytes, context: bytes) -> _Halves:
+    """Make both halves of the key and of the strings with the helper.
 
     Raises:
         PeerUnavailableError: no answer, or one that does not open its commitment.
@@ -124,4 +129,4 @@ def _halves(
         raise PeerUnavailableError(f"the helper's half of the key cannot be used: {error}") from error
     if commitment(theirs, string_read) != string_promised:
         raise PeerUnavailableError("the helper's half of the strings is not the one that it committed to")
-    return {"keys": (key.encode(), helper_key), "strings": (string.encode(), helper_string)}, secret
+    return _Halves((key.encode(), helper_key), (string.encode(), helper_string), secret)

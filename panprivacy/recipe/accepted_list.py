@@ -1,8 +1,8 @@
 """The list of accepted reports of a recipe with a joint key: what both servers sign, and others recompute.
 
 A report is its token, followed by its encrypted bit with the proof. Reports are in the order of their nonces,
-which the tokens fix at random: the order says nothing of when they came, and shows that no token is there
-twice. The list is cut into parts of `PART_REPORTS`; only the last one may be shorter.
+which the tokens fix at random: the order does not depend on when they came, and shows that no token is
+there twice. The list is cut into parts of `PART_REPORTS`; only the last one may be shorter.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _PART: Final = b"panapp-decryption-part-1\n"
 
 
 class ListRefusedError(ValueError):
-    """Reports that no server may accept; the message says which and why."""
+    """Reports that no server may accept; the message names the first, and why."""
 
 
 @dataclass(frozen=True)

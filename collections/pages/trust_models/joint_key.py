@@ -10,8 +10,8 @@ from panprivacy.formats import base64_text
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
 EXPERIMENTAL = (
-    "This is experimental: nobody outside has reviewed its proof of security yet. It does not withstand a "
-    "quantum computer."
+    "This is experimental: its proof of security has had no outside review. It does not withstand a quantum "
+    "computer."
 )
 
 
@@ -28,9 +28,9 @@ def _helper(servers: JointKeyServers) -> PartnerShown:
 JOINT_KEY = ShownTrustModel(
     trust=Trust.JOINT_KEY,
     title="Two servers with one joint key (experimental)",
-    summary="Nobody decrypts a report, and others can recompute the result. Devices encrypt one bit, with a "
-    "proof that it is one, under a key of which this server, the leader, and the helper hold half each. Both "
-    f"check every proof, and decrypt only the total. {EXPERIMENTAL}",
+    summary="No server decrypts a report, and others can recompute the result. Devices encrypt one bit, with "
+    "a proof that it is one. This server, the leader, and the helper hold half of the key each. Both check "
+    f"every proof, and decrypt only the total. {EXPERIMENTAL}",
     receiver="the leader",
     own_role="Receives and checks reports, holds half of the key, and releases the result.",
     publishing="Leader and helper make half of its key each, the helper checks and signs it too",
