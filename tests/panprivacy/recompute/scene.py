@@ -63,22 +63,20 @@ class Scene:
         parts = [b"".join(chosen[start : start + self.cut]) for start in range(0, len(chosen), self.cut)]
         return AcceptedList.of(self.recipe.identifier, len(chosen), [part_digest(part) for part in parts])
 
-    def decryptions(self, records: Sequence[bytes] | None = None) -> dict[str, bytes]:
-        """Both servers' parts of the decryption of the sum of these reports, or of all."""
+    def decryptions(self) -> dict[str, bytes]:
+        """Both servers' parts of the decryption."""
         key, accepted = joint_key_of(self.recipe), self.accepted()
-        chosen = self.records if records is None else records
-        total = ciphertext_sum(key.parse(record[TOKEN_BYTES:]).c for record in chosen)
+        total = ciphertext_sum(key.parse(record[TOKEN_BYTES:]).c for record in self.records)
         return {
             role: DecryptionPart.made(accepted.decryption_context(role), total, secret, self.source).encode()
             for role, secret in zip(ROLES, self.joint.secrets, strict=True)
         }
 
-    def files(self, records: Sequence[bytes] | None = None, accepted: AcceptedList | None = None) -> Files:
-        """Every file of the bundle, with a log that fits. The list may be of other reports."""
-        listed = accepted or self.accepted()
-        result = signed(result_of(self.recipe, self.count, len(self.records)))
+    def content(self) -> BundleContent:
+        """All of the bundle but the reports, with a log that has it."""
+        listed, result = self.accepted(), signed(result_of(self.recipe, self.count, len(self.records)))
         proofs = log_proofs(self.recipe.identifier, listed, result)
-        content = BundleContent(
+        return BundleContent(
             verification_key=VERIFICATION_KEY,
             recipe=served(self.recipe),
             accepted=listed,
@@ -89,7 +87,10 @@ class Scene:
             list_proof=proofs["list.proof"],
             result_proof=proofs["result.proof"],
         )
-        return content.files() | {REPORTS: b"".join(self.records if records is None else records)}
+
+    def files(self) -> Files:
+        """Every file of the bundle."""
+        return self.content().files() | {REPORTS: b"".join(self.records)}
 
 
 def scene(number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS) -> Scene:
