@@ -26,6 +26,7 @@ EXTRAS = {
     "panprivacy.device.opentelemetry": "otel",
     "panprivacy.device": "device",
     "panprivacy.protocols.joint_key": "joint-key",
+    "panprivacy.recompute": "joint-key",
     '"paillier-': "paillier",
 }
 """What an example contains → the extra that it needs; the first that fits."""
@@ -73,6 +74,8 @@ OF_EXTRAS = {
     "panprivacy.device.opentelemetry": ("otel",),
     "panprivacy.encryption.paillier": ("paillier",),
     "panprivacy.protocols.joint_key": ("joint-key",),
+    "panprivacy.recipe.accepted_list": ("joint-key",),
+    "panprivacy.recompute": ("joint-key",),
 }
 """Modules, by the beginning of their name → the environments in which they can be imported."""
 

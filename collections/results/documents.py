@@ -7,13 +7,14 @@ from typing import Any
 from panprivacy.formats import base64_text
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.signed_result import sign_result
+from panprivacy.statistics.shares import shares_document
 from recipes.models import Recipe
 from recipes.numbers import numbers_of
 from recipes.selectors import stated_plan
 from results.excerpt import interval_of
 from results.models import Release, SignedResult
 from results.servers import stated_servers
-from results.shares import shares_document, shares_of
+from results.shares import shares_of
 from results.trust_models import collection_model_of
 from storage.signing_key import signing_key
 

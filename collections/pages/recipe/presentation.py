@@ -9,12 +9,13 @@ from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.interface import Statistic, is_uninformative
+from panprivacy.statistics.shares import Shares
 from recipes.models import Recipe
 from recipes.numbers import numbers_of
 from results.excerpt import Excerpt, excerpt_of, interval_of, intervals_of, verdict_of
 from results.models import Release, SimulatedTruth
 from results.rates import held_of
-from results.shares import Shares, shares_of
+from results.shares import shares_of
 from storage.columns import stored
 from web.numbers import (
     at_place,

@@ -6,7 +6,7 @@ from scipy import stats
 
 from panprivacy.formats.parameters import Parameters
 from panprivacy.statistics.events.count_nonzero import CountNonzero
-from results.shares import Shares
+from panprivacy.statistics.shares import Shares
 
 TRIALS = 200
 HEARD = 600

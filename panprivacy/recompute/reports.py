@@ -1,0 +1,213 @@
+"""The reports of a bundle, part by part: only the parts that are worked on are in memory.
+
+Parts do not depend on each other, so that processes share the work. What concerns two parts, their order and
+the sum, is put together from what is kept of each.
+"""
+
+import random
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from panprivacy.encryption.interface import InvalidCiphertextError
+from panprivacy.protocols.joint_key.groups import G1_BYTES, G1Point, Pair1, encode
+from panprivacy.protocols.joint_key.sums import ciphertext_sum
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.protocols.transparency.findings import CheckError
+from panprivacy.recipe.accepted_list import (
+    PART_REPORTS,
+    RECORD_BYTES,
+    first_that_fails,
+    joint_key_of,
+    part_digest,
+    records_of,
+)
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
+from panprivacy.recipe.token import TokenRefusedError, token_nonce
+
+T = TypeVar("T")
+
+Progress = Callable[[str, int], None]
+"""Called with the name of a check and the number of reports that it has seen."""
+
+Source = Callable[[], random.Random]
+"""Makes the randomness of one batch: `secrets.SystemRandom`. It goes to other processes."""
+
+
+NONCE_BYTES: Final = 16
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the file of reports, as another process reads it.
+
+    Attributes:
+        document: of the recipe, canonical.
+        file: with the reports.
+        first: number of its first report, from 1.
+        reports: how many, 1 to `PART_REPORTS`.
+    """
+
+    document: str
+    file: Path
+    first: int
+    reports: int
+
+    @property
+    def recipe(self) -> PublishedRecipe:
+        """The recipe; read once in each process."""
+        return recipe_of(self.document)
+
+    def content(self) -> bytes:
+        """Its bytes; CheckError if the file has become shorter."""
+        with self.file.open("rb") as file:
+            file.seek((self.first - 1) * RECORD_BYTES)
+            content = file.read(self.reports * RECORD_BYTES)
+        if len(content) != self.reports * RECORD_BYTES:
+            raise CheckError(f"{self.file.name} has become shorter while it was read")
+        return content
+
+
+@dataclass(frozen=True)
+class PartTokens:
+    """What is kept of a part whose tokens all hold.
+
+    Attributes:
+        nonces: of its reports in their order, `NONCE_BYTES` each.
+        digest: SHA-256 of the part, 32 bytes.
+    """
+
+    nonces: bytes
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class PartSum:
+    """What is kept of a part whose proofs all hold.
+
+    Attributes:
+        reports: how many.
+        digest: as of `PartTokens`.
+        total: the sum of the ciphertexts, encoded: processes cannot exchange points.
+    """
+
+    reports: int
+    digest: bytes
+    total: bytes
+
+
+def tokens_checked(part: Part) -> PartTokens:
+    """Check the tokens of a part, not their order; CheckError that names the first report whose token does
+    not hold."""
+    content, recipe = part.content(), part.recipe
+    nonces = []
+    for number, record in enumerate(records_of(content), start=part.first):
+        try:
+            nonces.append(token_nonce(recipe, record[:TOKEN_BYTES]))
+        except TokenRefusedError as error:
+            raise CheckError(f"report {number:,}: {error}") from None
+    return PartTokens(b"".join(nonces), part_digest(content))
+
+
+def proofs_checked(part: Part, source: Source) -> PartSum:
+    """Check the proofs of a part in one batch, and add up its ciphertexts; CheckError that names the first
+    report whose proof does not hold."""
+    content, key = part.content(), joint_key_of(part.recipe)
+    bits = []
+    for number, record in enumerate(records_of(content), start=part.first):
+        try:
+            bits.append(key.parse(record[TOKEN_BYTES:]))
+        except InvalidCiphertextError as error:
+            raise CheckError(f"report {number:,}: {error}") from None
+    failing = first_that_fails(key, bits, source())
+    if failing is not None:
+        raise CheckError(f"report {part.first + failing:,}: its proof does not hold")
+    return PartSum(len(bits), part_digest(content), encode(ciphertext_sum(bit.c for bit in bits)))
+
+
+def parts_of(recipe: PublishedRecipe, file: Path, reports: int) -> Iterator[Part]:
+    """The parts of the list, in their order; all but the last have `PART_REPORTS` reports."""
+    document = recipe.canonical.decode()
+    for start in range(0, reports, PART_REPORTS):
+        yield Part(document, file, start + 1, min(PART_REPORTS, reports - start))
+
+
+class Order:
+    """Whether every report has a higher nonce than the one before it, so that no token is there twice.
+
+    Attributes:
+        disorder: what is wrong with the first report that has not, as a clause; empty if nothing is.
+        reports: how many were taken.
+    """
+
+    def __init__(self) -> None:
+        self.disorder = ""
+        self.reports = 0
+        self._last = b""
+
+    def add(self, nonces: bytes) -> None:
+        """Take those of the next part."""
+        for start in range(0, len(nonces), NONCE_BYTES):
+            nonce = nonces[start : start + NONCE_BYTES]
+            self.reports += 1
+            if nonce <= self._last and not self.disorder:
+                what = "has the token of the one before it" if nonce == self._last else "is out of order"
+                self.disorder = f"report {self.reports:,} {what}"
+            self._last = nonce
+
+
+def sum_of(encoded: bytes) -> Pair1:
+    """The ciphertext in `PartSum.total`. Unlike a report's it may be the identity."""
+    first, second = encoded[:G1_BYTES], encoded[G1_BYTES:]
+    return G1Point.from_compressed_bytes(first), G1Point.from_compressed_bytes(second)
+
+
+class Workers:
+    """Work on parts, in this process or in others."""
+
+    def __init__(self, pool: ProcessPoolExecutor | None, ahead: int) -> None:
+        self._pool, self._ahead = pool, ahead
+
+    def each(self, work: Callable[..., T], parts: Iterable[Part], *arguments: Any) -> Iterator[T]:
+        """What the work makes of each part, in the order of the parts; the first error ends it."""
+        if self._pool is None:
+            yield from (work(part, *arguments) for part in parts)
+            return
+        # Few at a time: what was made and not yet taken is in memory.
+        running: deque[Future[T]] = deque()
+        for part in parts:
+            running.append(self._pool.submit(work, part, *arguments))
+            if len(running) > self._ahead:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+@contextmanager
+def workers_for(reports: int, processes: int) -> Iterator[Workers]:
+    """Workers for this number of reports.
+
+    Args:
+        processes: at most this many, at least 1. With 1, and for a single part, no process starts.
+    """
+    needed = min(processes, -(-reports // PART_REPORTS))
+    if needed <= 1:
+        yield Workers(None, 0)
+        return
+    # Spawned: forking a process that has threads is not safe.
+    pool = ProcessPoolExecutor(needed, get_context("spawn"), initializer=_leave_interrupts)
+    try:
+        yield Workers(pool, 2 * needed)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches every process of a terminal: the first one ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

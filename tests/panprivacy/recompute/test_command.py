@@ -1,0 +1,178 @@
+"""`python -m panprivacy.recompute`: what holds, what it rests on, and its exit codes."""
+
+import dataclasses
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
+from panprivacy.recompute import reports
+from panprivacy.recompute.__main__ import BY_THE_BUNDLE, BY_THE_POLICY, main
+from panprivacy.recompute.checks import CHECKS, Recomputation
+from tests.panprivacy.device.public_log import LOG, ORIGIN, WITHOUT_WITNESSES
+from tests.panprivacy.recipe.log.test_wrong_types import changed
+from tests.panprivacy.recompute.scene import (
+    HELPER_KEY,
+    Scene,
+    json_of,
+    log_of,
+    proof_at,
+    scene,
+    the_scene,
+    valid_files,
+    written,
+)
+
+ANSWER = "Devices with at least one event: 6.0 by estimate, 95% interval 3.0 to 9.0, from 12 reports."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return written(tmp_path / "bundle", valid_files())
+
+
+def policy_file(folder: Path, text: str) -> str:
+    file = folder / "policy"
+    file.write_text(text)
+    return str(file)
+
+
+def test_bundle_that_holds_prints_every_check_and_the_answer(folder, tmp_path, capsys) -> None:
+    assert main([str(folder)]) == 0
+    *lines, others, last = capsys.readouterr().out.splitlines()
+    assert [line[:26].rstrip() for line in lines] == [f"holds  {name}:" for name in CHECKS]
+    assert others == "Not recomputed: admission, plan, rejected, released_at, servers, software."
+    assert last == f"{ANSWER} {BY_THE_BUNDLE}"
+    assert capsys.readouterr().err == ""
+    assert main([str(folder), "--policy", policy_file(tmp_path, WITHOUT_WITNESSES)]) == 0
+    printed = capsys.readouterr().out
+    assert "the site's key of the policy signed it.\n" in printed
+    assert f"in the log {ORIGIN}, which the site signed, and no witness.\n" in printed
+    assert printed.endswith(f"{ANSWER} {BY_THE_POLICY}\n")
+
+
+def test_same_in_json_has_every_check(folder, capsys) -> None:
+    assert main([str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [check["name"] for check in found.pop("checks")] == list(CHECKS)
+    assert found == {
+        "holds": True,
+        "pinned": False,
+        "not_recomputed": ["admission", "plan", "rejected", "released_at", "servers", "software"],
+        "answer": ANSWER,
+    }
+    (folder / "reports.bin").write_bytes(b"")
+    assert main([str(folder), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [check["holds"] for check in found["checks"]] == [False]
+    assert (found["holds"], found["answer"]) == (False, None)
+
+
+def test_policy_of_another_site_fails_the_recipe(folder, tmp_path, capsys) -> None:
+    stranger = VerifierKey(ORIGIN, ED25519, HELPER_KEY.public_key().public_bytes_raw())
+    assert main([str(folder), "--policy", policy_file(tmp_path, f"log {stranger.text}\nquorum none\n")]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("fails  recipe:             the site's key in bundle.json is not the key of a log")
+
+
+def test_policy_asks_each_proof_for_its_witnesses(folder, tmp_path, capsys) -> None:
+    witness = VerifierKey("W.example", COSIGNATURE, HELPER_KEY.public_key().public_bytes_raw())
+    policy = policy_file(tmp_path, f"log {LOG.text}\nwitness W {witness.text}\nquorum W\n")
+    assert main([str(folder), "--policy", policy]) == 1
+    refused = capsys.readouterr().out.splitlines()[-1]
+    assert refused.startswith("fails  recipe in the log:  the quorum W is not reached")
+    log = log_of(the_scene().recipe.identifier, the_scene().accepted(), json_of(valid_files(), "result.json"))
+    checkpoint = Checkpoint(ORIGIN, log.size, log.checkpoint.root)
+    log.cosignatures[checkpoint] = cosign(checkpoint, "W.example", HELPER_KEY, time=1).line
+    for name, index in (("recipe.proof", 3), ("list.proof", 5), ("result.proof", 7)):
+        (folder / name).write_bytes(proof_at(log, index))
+    assert main([str(folder), "--policy", policy]) == 0
+    assert capsys.readouterr().out.count("which the site signed, and W.example.") == 3
+
+
+def test_wrong_use_ends_with_2_and_says_why(folder, tmp_path, capsys) -> None:
+    for arguments, message in (
+        ([str(tmp_path / "missing")], "is no folder"),
+        ([str(folder), "--workers", "0"], "must be a whole number from 1 to 1,024"),
+        ([], "the following arguments are required: DIR"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+        assert message in capsys.readouterr().err
+    assert main([str(folder), "--policy", str(tmp_path / "missing")]) == 2
+    assert "No such file" in capsys.readouterr().err
+    assert main([str(folder), "--policy", policy_file(tmp_path, "trust me")]) == 2
+    assert "line 1: must begin with" in capsys.readouterr().err
+
+
+# Parts ------------------------------------------------------------------------
+
+
+@cache
+def in_parts() -> Scene:
+    """Its list has parts of five reports."""
+    return scene(cut=5)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_parts_are_checked_alike_in_one_process_and_in_two(processes, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(reports, "PART_REPORTS", 5)
+    seen: list[tuple[str, int]] = []
+    found = Recomputation(
+        written(tmp_path, in_parts().files()),
+        source=random.SystemRandom,
+        processes=processes,
+        progress=lambda *shown: seen.append(shown),
+    )
+    assert all(line.holds for line in found.lines())
+    assert seen == [(name, reports) for name in ("tokens", "proofs") for reports in (5, 10, 12)]
+    assert found.count == the_scene().count
+
+
+@pytest.mark.parametrize(
+    ("place", "of", "expected"),
+    [
+        (5, 4, "reports: report 6 has the token of the one before it"),
+        (5, 0, "reports: report 6 is out of order"),
+        (11, None, "proofs: report 12: its proof does not hold"),
+    ],
+)
+def test_report_of_a_later_part_is_named_by_its_number(place, of, expected, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(reports, "PART_REPORTS", 5)
+    records = list(in_parts().records)
+    records[place] = records[place][:354] + records[0][354:] if of is None else records[of]
+    if of is None:
+        records[place] = records[place][:-96] + records[1][-96:]
+    files = in_parts().files() | {"reports.bin": b"".join(records)}
+    *_, last = Recomputation(written(tmp_path, files), source=random.SystemRandom).lines()
+    assert f"{last.name}: {last.sentence}" == expected
+
+
+# Hostile results --------------------------------------------------------------
+
+
+def test_wrong_type_anywhere_in_the_result_is_a_failed_check(folder, monkeypatch) -> None:
+    found = Recomputation(folder, source=random.SystemRandom)
+    assert all(line.holds for line in found.lines())
+    bundle, names = found.bundle, list(CHECKS)
+    later = names[names.index("result's recipe") :]
+    for name in ("estimate", "guarantees"):
+        # The same each time.
+        monkeypatch.setattr(found.statistic, name, cache(getattr(found.statistic, name)))
+    # They are many, and compared like the other fields.
+    guarantees = {"guarantees": bundle.result["guarantees"]}
+    result: dict[str, Any] = {name: value for name, value in bundle.result.items() if name not in guarantees}
+    for wrong in changed(result):
+        if not isinstance(wrong, dict) or wrong == result:
+            continue
+        found.bundle = dataclasses.replace(bundle, result=guarantees | wrong)
+        with pytest.raises((ValueError, ArithmeticError, RecursionError)):
+            for name in later:
+                CHECKS[name](found)
