@@ -9,7 +9,6 @@ from panprivacy.protocols.joint_key.groups import (
     G2,
     G1Point,
     G2Point,
-    Scalar,
     draw_scalar,
     plus_1,
     plus_2,
@@ -20,20 +19,9 @@ from panprivacy.protocols.joint_key.groups import (
 from panprivacy.protocols.joint_key.keys import JointKey
 from panprivacy.protocols.joint_key.proven_bits import ProvenBit, all_hold, fresh
 from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum
+from tests.panprivacy.protocols.joint_key.test_joint_key import Given
 
 SOURCE = random.Random(3839)
-
-
-class Given(random.Random):
-    """A source whose scalars are these, in their order."""
-
-    def __init__(self, *values: Scalar) -> None:
-        super().__init__()
-        self._values = [int(value) for value in values]
-
-    def getrandbits(self, k: int, /) -> int:
-        return self._values.pop(0)
-
 
 SECRETS = tuple(draw_scalar(SOURCE) for _ in range(2))
 U1 = (G1, G1 * (SECRETS[0] + SECRETS[1]))
