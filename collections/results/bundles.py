@@ -40,6 +40,12 @@ def may_have_bundle(user: AbstractBaseUser | AnonymousUser, recipe: Recipe) -> b
     return access == BundleAccess.PUBLIC or may_read_log(user)
 
 
+def has_bundle(recipe: Recipe) -> bool:
+    """Whether a bundle of the recipe can be had, now or in some seconds."""
+    counted = JointSum.objects.filter(recipe=recipe, state=JointSum.State.COUNTED)
+    return counted.exists() and _released(recipe) is not None
+
+
 def bundle_content(recipe: Recipe) -> BundleContent:
     """The bundle of a released result, but for the reports.
 
@@ -48,7 +54,7 @@ def bundle_content(recipe: Recipe) -> BundleContent:
         BundleNotReadyError: an entry is not in the tree of the log yet.
     """
     row = JointSum.objects.filter(recipe=recipe, state=JointSum.State.COUNTED).first()
-    release = Release.objects.filter(recipe=recipe, outcome=Release.Outcome.RELEASED).first()
+    release = _released(recipe)
     if row is None or release is None:
         raise NoBundleError("Only a released result of a recipe with a joint key has a bundle.")
     accepted = accepted_list(row)
@@ -92,6 +98,10 @@ def bundle_tar(recipe: Recipe) -> tuple[Iterator[bytes], int]:
         yield _padding(size) + bytes(2 * tarfile.BLOCKSIZE)
 
     return pieces(), length
+
+
+def _released(recipe: Recipe) -> Release | None:
+    return Release.objects.filter(recipe=recipe, outcome=Release.Outcome.RELEASED).first()
 
 
 def _header(name: str, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The bundle with which a result of a recipe with a joint key is recomputed."""
+"""The bundle with which a result of a recipe with a joint key is recomputed, and what others found."""
 
 from typing import ClassVar
 
@@ -6,13 +6,20 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from log.audit.access import signed_in_user
 from recipes.converters import published_recipe
+from recipes.errors import RecipeStateError
+from results.api_shapes import StatedVerdictSerializer, VerdictSerializer
 from results.bundles import BundleNotReadyError, NoBundleError, bundle_tar, may_have_bundle
+from results.scopes import VERDICTS_WRITE
+from results.verdicts import verdict_file
 from web.negotiation import OneFormat
-from web.openapi import problem_response
+from web.openapi import example, problem_response
 from web.problems import Problem, not_found
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 
 MEDIA_TYPE = "application/x-tar"
@@ -50,3 +57,34 @@ class BundleView(APIView):
         response["Content-Length"] = str(length)
         response["Content-Disposition"] = f'attachment; filename="bundle-{identifier[:12]}.tar"'
         return response
+
+
+class VerdictView(APIView):
+    """What somebody found who recomputed a result."""
+
+    scopes: ClassVar[Scopes] = {"POST": VERDICTS_WRITE}
+
+    @extend_schema(
+        summary="File a verdict on a recomputed result",
+        description="It becomes an entry of the public log, and is shown on the recipe's page Verify.",
+        operation_id="verdict_file",
+        request=StatedVerdictSerializer,
+        responses={
+            201: VerdictSerializer,
+            400: problem_response("A text is missing or too long."),
+            404: problem_response("There is no such recipe."),
+            409: problem_response("The recipe has no bundle, or too many verdicts."),
+        },
+        examples=example({"by": "Audit Ltd.", "failed": ""}, request_only=True),
+    )
+    def post(self, request: Request, identifier: str) -> Response:
+        recipe = published_recipe(request._request, identifier)
+        stated = StatedVerdictSerializer.read(request)
+        with as_problems(conflicts=RecipeStateError):
+            verdict = verdict_file(
+                recipe=recipe,
+                by=stated["by"],
+                failed=stated["failed"],
+                actor=signed_in_user(request._request),
+            )
+        return Response(VerdictSerializer(verdict).data, status=201)
