@@ -32,7 +32,8 @@ SITE = {
         "public_log",
         "dap",
     ),
-    *("gateway", "joint_leader", "leader", "ledger", "recipes", "releases", "reports", "series", "notifications"),
+    *("gateway", "joint_leader", "leader", "ledger", "recipes", "releases", "reports", "series"),
+    "notifications",
     *("simulations", "storage", "streams", "dashboards", "overview"),
 }
 
