@@ -190,7 +190,7 @@ class Recomputation:
                 self._order.add(tokens.nonces)
                 self._digests.append(tokens.digest)
                 self._progress("tokens", self._order.reports)
-        return f"The issuer signed all {self.bundle.reports:,} tokens for this recipe, and each signed its report."
+        return f"The issuer signed all {self.bundle.reports:,} tokens for this recipe; each signed its report."
 
     def _reports(self) -> str:
         listed = self.bundle.accepted
