@@ -33,8 +33,8 @@ from panprivacy.recipe.token import TokenRefusedError, token_nonce
 
 T = TypeVar("T")
 
-Progress = Callable[[str, int], None]
-"""Called with the name of a check and the number of reports that it has seen."""
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a check, the number of reports that it has seen, and that of all."""
 
 Source = Callable[[], random.Random]
 """Makes the randomness of one batch: `secrets.SystemRandom`. It goes to other processes."""

@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,11 @@ class Scene:
     def recipe(self) -> PublishedRecipe:
         return self.joint.recipe
 
+    def is_one(self, encoded: bytes) -> bool:
+        """Whether an encrypted bit is 1, which no server can find out alone."""
+        bit = joint_key_of(self.recipe).parse(encoded)
+        return bool(bit.c[1] != bit.c[0] * (self.joint.secrets[0] + self.joint.secrets[1]))
+
     def accepted(self, records: Sequence[bytes] | None = None) -> AcceptedList:
         """The list of these reports, or of all."""
         chosen = self.records if records is None else records
@@ -98,11 +103,8 @@ def scene(number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS) -> S
     source = random.Random(seed)
     joint = joint_recipe(source)
     records = joint.records(number, source)
-    secret = joint.secrets[0] + joint.secrets[1]
-    bits = (joint_key_of(joint.recipe).parse(record[TOKEN_BYTES:]) for record in records)
-    # Each by itself, which no server can.
-    count = sum(bit.c[1] != bit.c[0] * secret for bit in bits)
-    return Scene(joint, records, count, source, cut)
+    made = Scene(joint, records, 0, source, cut)
+    return replace(made, count=sum(made.is_one(record[TOKEN_BYTES:]) for record in records))
 
 
 @cache
