@@ -11,6 +11,7 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 urlpatterns = [
     *PAGES.urls(),
     path("helper/", include("dap.helper.urls")),
+    path("helper/", include("joint_key.helper.urls")),
     path("", include("ohttp.gateway.urls")),
     *watching,
 ]

@@ -48,6 +48,7 @@ _SITE_APPS = (
     "reports",
     "tokens.admission",
     "shuffle.analyzer",
+    "joint_key.leader",
     "results.aggregation",
     "results",
     "series",
@@ -225,7 +226,7 @@ _ALL_IN_ONE = Role(
 )
 _HELPER = Role(
     name="helper",
-    apps=(*_PARTNER_APPS, "ohttp.gateway", "dap", "dap.helper"),
+    apps=(*_PARTNER_APPS, "ohttp.gateway", "dap", "dap.helper", "joint_key.helper"),
     urlconf="panapp.helper_urls",
     errors="web.problem_errors",
     middleware=_PARTNER_MIDDLEWARE,

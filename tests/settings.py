@@ -5,7 +5,14 @@ from panapp.settings import CACHES as _CACHES
 from panapp.settings import INSTALLED_APPS as _APPS
 from panapp.settings import STORAGES as _STORAGES
 
-INSTALLED_APPS = [*_APPS, "dap.helper", "tokens.issuer", "shuffle.shuffler", "tokens.attester"]
+INSTALLED_APPS = [
+    *_APPS,
+    "dap.helper",
+    "joint_key.helper",
+    "tokens.issuer",
+    "shuffle.shuffler",
+    "tokens.attester",
+]
 
 PASSWORD_HASHERS = ["tests.hashers.FewRounds", "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher"]
 

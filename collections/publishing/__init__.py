@@ -15,6 +15,7 @@ from panprivacy.recipe.parts.admission import Admission
 from partners.partner import Partner
 from publishing.curator import CuratorModel
 from publishing.interface import Partners, TrustModel
+from publishing.joint_key import JointKeyModel
 from publishing.shuffler import ShufflerModel
 from publishing.single_server import SingleServerModel
 from publishing.two_server import TwoServerModel
@@ -34,7 +35,14 @@ __all__ = [
 ]
 
 TRUST_MODELS: dict[Trust, TrustModel] = {
-    model.trust: model for model in (SingleServerModel(), TwoServerModel(), ShufflerModel(), CuratorModel())
+    model.trust: model
+    for model in (
+        SingleServerModel(),
+        TwoServerModel(),
+        ShufflerModel(),
+        JointKeyModel(),
+        CuratorModel(),
+    )
 }
 
 

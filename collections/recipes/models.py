@@ -198,7 +198,7 @@ class Recipe(models.Model):
             return str(error)
         return ""
 
-    @property
+    @cached_property
     def trust(self) -> Trust:
         """The trust model that the document names, also of one that cannot be read as a whole.
 

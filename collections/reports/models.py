@@ -58,6 +58,21 @@ class StoredReports(models.Model):
         return f"{self.count} reports of {self.recipe_id}"
 
 
+class AcceptedReport(models.Model):
+    """A report with a joint key whose token and proof hold: one of those that are published with the result.
+
+    Deleted if there is no result.
+    """
+
+    pk = models.CompositePrimaryKey("recipe_id", "nonce")
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
+    nonce = models.BinaryField(max_length=16)
+    record = models.BinaryField(help_text="Token, and encrypted bit with its proof.")
+
+    def __str__(self) -> str:
+        return f"accepted report of {self.recipe_id}"
+
+
 class RejectionCount(models.Model):
     """How many reports of a recipe were rejected on arrival for one reason."""
 

@@ -7,14 +7,16 @@ from contextlib import nullcontext
 from django.conf import settings
 from django.utils import timezone
 
+from panprivacy.accounting.trust import Trust
 from recipes.models import Recipe
 from reports.models import RejectionCount
 from reports.objects import ReportObjects
 from reports.parsing import ReportRejectedError, WellFormedReport, duplicate_nonce, read_report
+from reports.proven_rows import ProvenRows
 from reports.rows import ReportRows
 from reports.store import RecipeNotOpenError, Rejection, ReportStore, Submission, is_in_objects
 
-REPORT_STORES: tuple[type[ReportStore], ...] = (ReportRows, ReportObjects)
+REPORT_STORES: tuple[type[ReportStore], ...] = (ReportRows, ReportObjects, ProvenRows)
 
 _TURN = threading.Lock()
 """Held by the batch that is being read. Each check of a ciphertext lets go of the interpreter for 5 µs, and
@@ -23,6 +25,8 @@ on free cores another thread takes it. Without the lock, switching threads costs
 
 def report_store_of(recipe: Recipe) -> ReportStore:
     """The store of a published recipe's reports."""
+    if recipe.trust == Trust.JOINT_KEY:
+        return ProvenRows(recipe)
     return ReportObjects(recipe) if is_in_objects(recipe) else ReportRows(recipe)
 
 

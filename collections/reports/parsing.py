@@ -1,5 +1,6 @@
 """From a request's body to reports that are well-formed under their recipe."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from panprivacy.encryption.interface import REPORT_NONCE_BYTES, InvalidCiphertextError
@@ -30,6 +31,7 @@ ARRIVAL_REASONS = (
     "invalid_ciphertext",
     "duplicate_ciphertext",
     "duplicate_nonce",
+    "invalid_proof",
     *TOKEN_REASONS,
 )
 """Reasons for rejecting a report, all of them found without decrypting."""
@@ -59,15 +61,22 @@ class WellFormedReport:
     Attributes:
         nonce: 16 bytes.
         ciphertexts: no two of them are the same.
+        token: kept with the report if accepted reports are published; else empty.
     """
 
     nonce: bytes
     ciphertexts: tuple[bytes, ...]
+    token: bytes = b""
 
     @property
     def payload(self) -> bytes:
         """The ciphertexts, one after the other."""
         return b"".join(self.ciphertexts)
+
+    @property
+    def stored(self) -> bytes:
+        """What is kept of it: the token, if any, and the ciphertexts."""
+        return self.token + self.payload
 
 
 def largest_body(recipe: PublishedRecipe, reports: int) -> int:
@@ -134,9 +143,10 @@ def read_report(content: object, recipe: PublishedRecipe) -> WellFormedReport:
         raise ReportRejectedError(
             "wrong_nonce_size", f"A nonce has {REPORT_NONCE_BYTES} bytes, not {len(nonce)}."
         )
+    token = b""
     if recipe.admission is not None:
         # First: to verify a token takes 50 µs, to read a ciphertext more than that.
-        _require_token(recipe, content.get("token"), nonce)
+        token = _required_token(recipe, content.get("token"), nonce, ciphertexts)
     try:
         for ciphertext in ciphertexts:
             recipe.public_key.parse(ciphertext)
@@ -144,21 +154,25 @@ def read_report(content: object, recipe: PublishedRecipe) -> WellFormedReport:
         raise ReportRejectedError("invalid_ciphertext", str(error)) from None
     if len(set(ciphertexts)) < len(ciphertexts):
         raise ReportRejectedError("duplicate_ciphertext", "Two ciphertexts of this report are the same.")
-    return WellFormedReport(nonce, tuple(ciphertexts))
+    return WellFormedReport(nonce, tuple(ciphertexts), token if recipe.servers.publishes_reports else b"")
 
 
 def _may_have(recipe: PublishedRecipe) -> set[str]:
     return set() if recipe.admission is None else {"token"}
 
 
-def _require_token(recipe: PublishedRecipe, encoded: object, nonce: bytes) -> None:
+def _required_token(
+    recipe: PublishedRecipe, encoded: object, nonce: bytes, ciphertexts: Sequence[bytes]
+) -> bytes:
     try:
-        token_require(recipe, None if encoded is None else _bytes(encoded), nonce)
+        token = None if encoded is None else _bytes(encoded)
+        token_require(recipe, token, nonce, ciphertexts)
     except TokenRefusedError as error:
         detail = f"{error}."
         raise ReportRejectedError(error.reason, detail[:1].upper() + detail[1:]) from None
     except ValueError as error:
         raise ReportRejectedError("malformed_report", str(error)) from None
+    return token or b""
 
 
 def _bytes(value: object) -> bytes:

@@ -209,7 +209,7 @@ def _store(submissions: Sequence[Submission]) -> list[list[Rejection]]:
     size = reports_per_chunk(recipe.published)
     parts = [taken[start : start + size] for start in range(0, len(taken), size)]
     for part in parts:
-        _keep(recipe, len(part), b"".join(first[nonce].good[nonce][1].payload for nonce in part))
+        _keep(recipe, len(part), b"".join(first[nonce].good[nonce][1].stored for nonce in part))
     # After the commit: the row of steps is not among those that are locked in one order here. What fails then
     # does not undo what is stored.
     transaction.on_commit(lambda: arrivals_count(recipe=recipe, number=len(taken)), robust=True)

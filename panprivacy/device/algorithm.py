@@ -179,9 +179,9 @@ class ClientAlgorithm:
         )
 
 
-def wire_report(state: DeviceState, token: bytes | None = None) -> WireReport:
-    """The report of a state in phase `reported`, with its token if the recipe asks for one."""
-    return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts), token)
+def wire_report(state: DeviceState) -> WireReport:
+    """The report of a state in phase `reported`, without a token."""
+    return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts))
 
 
 def reported_state(recipe: PublishedRecipe, report: WireReport) -> DeviceState:

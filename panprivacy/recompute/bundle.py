@@ -90,6 +90,11 @@ class BundleContent:
     list_proof: bytes
     result_proof: bytes
 
+    @property
+    def reports_bytes(self) -> int:
+        """Length of the file with the reports."""
+        return self.accepted.reports * RECORD_BYTES
+
     def files(self) -> dict[str, bytes]:
         """Name → content of every file but the reports, which follow in `REPORTS`: `accepted.reports` times
         `RECORD_BYTES`."""
@@ -130,7 +135,7 @@ def write_bundle(folder: Path, content: BundleContent, reports: Iterable[bytes])
     with (folder / REPORTS).open("xb") as file:
         for piece in reports:
             written += file.write(piece)
-    if written != content.accepted.reports * RECORD_BYTES:
+    if written != content.reports_bytes:
         raise BundleError(
             f"{REPORTS}: {written:,} bytes were written, not {content.accepted.reports:,} reports of "
             f"{RECORD_BYTES:,} bytes"

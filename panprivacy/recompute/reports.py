@@ -18,18 +18,18 @@ from typing import Any, Final, TypeVar
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.protocols.joint_key.groups import G1_BYTES, G1Point, Pair1, encode
 from panprivacy.protocols.joint_key.sums import ciphertext_sum
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.recipe.accepted_list import (
     PART_REPORTS,
     RECORD_BYTES,
+    SHOWN_BYTES,
     first_that_fails,
     joint_key_of,
     part_digest,
     records_of,
 )
 from panprivacy.recipe.document import PublishedRecipe, recipe_of
-from panprivacy.recipe.token import TokenRefusedError, token_nonce
+from panprivacy.recipe.token import TokenRefusedError, shown_nonce
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ def tokens_checked(part: Part) -> PartTokens:
     nonces = []
     for number, record in enumerate(records_of(content), start=part.first):
         try:
-            nonces.append(token_nonce(recipe, record[:TOKEN_BYTES]))
+            nonces.append(shown_nonce(recipe, record[:SHOWN_BYTES], [record[SHOWN_BYTES:]]))
         except TokenRefusedError as error:
             raise CheckError(f"report {number:,}: {error}") from None
     return PartTokens(b"".join(nonces), part_digest(content))
@@ -122,7 +122,7 @@ def proofs_checked(part: Part, source: Source) -> PartSum:
     bits = []
     for number, record in enumerate(records_of(content), start=part.first):
         try:
-            bits.append(key.parse(record[TOKEN_BYTES:]))
+            bits.append(key.parse(record[SHOWN_BYTES:]))
         except InvalidCiphertextError as error:
             raise CheckError(f"report {number:,}: {error}") from None
     failing = first_that_fails(key, bits, source())

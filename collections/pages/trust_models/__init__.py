@@ -2,6 +2,7 @@
 
 from pages.trust_models.curator import CURATOR
 from pages.trust_models.interface import Adversary, Observers, PartnerShown, ShownTrustModel
+from pages.trust_models.joint_key import JOINT_KEY
 from pages.trust_models.shuffler import SHUFFLER
 from pages.trust_models.single_server import SINGLE_SERVER
 from pages.trust_models.two_server import TWO_SERVER
@@ -10,6 +11,6 @@ from panprivacy.accounting.trust import Trust
 __all__ = ["SHOWN", "Adversary", "Observers", "PartnerShown", "ShownTrustModel"]
 
 SHOWN: dict[Trust, ShownTrustModel] = {
-    shown.trust: shown for shown in (SINGLE_SERVER, TWO_SERVER, SHUFFLER, CURATOR)
+    shown.trust: shown for shown in (SINGLE_SERVER, TWO_SERVER, SHUFFLER, JOINT_KEY, CURATOR)
 }
 """Trust model → its texts."""

@@ -43,6 +43,15 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='AcceptedReport',
+            fields=[
+                ('pk', models.CompositePrimaryKey('recipe_id', 'nonce', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('nonce', models.BinaryField(max_length=16)),
+                ('record', models.BinaryField(help_text='Token, and encrypted bit with its proof.')),
+                ('recipe', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='recipes.recipe')),
+            ],
+        ),
+        migrations.CreateModel(
             name='RejectionCount',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

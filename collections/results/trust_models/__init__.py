@@ -7,6 +7,7 @@ from panprivacy.accounting.trust import Trust
 from recipes.models import Recipe
 from results.trust_models.curator import CuratorCollection
 from results.trust_models.interface import CollectionModel
+from results.trust_models.joint_key import JointKeyCollection
 from results.trust_models.shuffler import ShufflerCollection
 from results.trust_models.single_server import SingleServerCollection
 from results.trust_models.two_server import TwoServerCollection
@@ -15,7 +16,13 @@ __all__ = ["COLLECTIONS", "collection_model_of"]
 
 COLLECTIONS: dict[Trust, CollectionModel] = {
     model.trust: model
-    for model in (SingleServerCollection(), TwoServerCollection(), ShufflerCollection(), CuratorCollection())
+    for model in (
+        SingleServerCollection(),
+        TwoServerCollection(),
+        ShufflerCollection(),
+        JointKeyCollection(),
+        CuratorCollection(),
+    )
 }
 
 

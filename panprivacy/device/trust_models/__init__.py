@@ -15,6 +15,8 @@ TRUST_MODELS: Mapping[Trust, type[ReportPath] | None] = {
     Trust.SINGLE_SERVER: SingleServer,
     Trust.TWO_SERVER: TwoServer,
     Trust.SHUFFLER: Shuffler,
+    # Reports go where those of one server go; what they are is the key's.
+    Trust.JOINT_KEY: SingleServer,
     # No devices report to a curator; `items` sends the items of its streams.
     Trust.CURATOR: None,
 }

@@ -15,6 +15,7 @@ from panprivacy.protocols.joint_key.groups import (
     G1,
     G1_BYTES,
     G1Point,
+    InvalidPointError,
     Pair1,
     Scalar,
     decode_1,
@@ -35,6 +36,24 @@ def ciphertext_sum(ciphertexts: Iterable[Pair1]) -> Pair1:
     for each in ciphertexts:
         total = plus_1(total, each)
     return total
+
+
+def encode_total(total: Pair1) -> bytes:
+    """A sum in 96 bytes; unlike a report's points, those of a sum may be the identity."""
+    return encode(total)
+
+
+def decode_total(encoded: bytes) -> Pair1:
+    """Inverse of `encode_total`; of no bytes, the sum of no ciphertexts. InvalidPointError."""
+    if not encoded:
+        return ciphertext_sum(())
+    try:
+        first, second = (G1Point.from_compressed_bytes(encoded[at : at + G1_BYTES]) for at in (0, G1_BYTES))
+    except (ValueError, TypeError) as error:
+        raise InvalidPointError(f"a sum must be two points of G1 in {2 * G1_BYTES} bytes") from error
+    if encode_total((first, second)) != encoded:
+        raise InvalidPointError(f"a sum must be two points of G1 in {2 * G1_BYTES} bytes")
+    return first, second
 
 
 @dataclass(frozen=True)

@@ -15,26 +15,26 @@ class BundleAccess(StrEnum):
     """Who may have them, once there is a result."""
 
     PUBLIC = "public"
-    """Everyone."""
+    """Any client, without an account."""
 
     AUDITORS = "auditors"
     """Accounts of the site: auditors, analysts and administrators."""
 
 
 class BundlePart(Part[BundleAccess, BundleAccess]):
-    """`auditors`; a recipe without the part gives its bundle to everyone."""
+    """`auditors`; a recipe without the part gives its bundle to any client."""
 
     name = FIELD
     fields = (
         PartField(
             name=FIELD,
             label="Who may recompute the result",
-            help="With the encrypted reports and their tokens anyone can check the result. What is published "
+            help="With the encrypted reports and their tokens others can check the result. What is published "
             "stays published: a later quantum computer could decrypt single reports, randomized as devices "
             "sent them.",
             meaning="Who may have the encrypted reports, to recompute the result.",
             choices=(
-                (BundleAccess.PUBLIC.value, "Everyone"),
+                (BundleAccess.PUBLIC.value, "The public"),
                 (BundleAccess.AUDITORS.value, "Auditors and analysts of this site"),
             ),
         ),
@@ -56,7 +56,7 @@ class BundlePart(Part[BundleAccess, BundleAccess]):
     def read_document(self, fields: Mapping[str, object]) -> BundleAccess:
         value = self.read_file(fields)
         if value is None:
-            raise FieldError(FIELD, f"must be {BundleAccess.AUDITORS}, or left out for everyone")
+            raise FieldError(FIELD, f"must be {BundleAccess.AUDITORS}, or left out for the public")
         return value
 
     def document_fields(self, value: BundleAccess) -> dict[str, Any]:

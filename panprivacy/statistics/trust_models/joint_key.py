@@ -105,6 +105,7 @@ class JointKeyServers(
     proves_reports = True
     has_segments = False
     admits_by_token = True
+    binds_tokens = True
     publishes_reports = True
     # The curve is fixed: a recipe names no scheme.
     plain_inputs = (DeviceInput.EVENTS,)

@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dap.helper.task_ends import upkeep
+from dap.helper.task_ends import upkeep as tasks_upkeep
+from joint_key.helper.sums import upkeep
 from log.public_log.partner_keys import partner_keys_enter
 from storage import clock
 
@@ -14,5 +15,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         partner_keys_enter()
-        upkeep(now=clock.settled_now())
+        now = clock.settled_now()
+        upkeep(now=now)
+        tasks_upkeep(now=now)
         self.stdout.write("Done.")

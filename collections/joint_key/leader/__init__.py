@@ -1,0 +1,1 @@
+"""The leader: from accepted reports to their count, together with the helper."""

@@ -1,0 +1,111 @@
+"""Texts of pages about two servers with half a key each."""
+
+from dataclasses import replace
+
+from pages.trust_models.interface import UNTIL_COHORT, Adversary, PartnerShown, ShownTrustModel
+from pages.trust_models.two_server import TWO_SERVER
+from panprivacy.accounting.guarantees import Model
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats import base64_text
+from panprivacy.statistics.trust_models.joint_key import JointKeyServers
+
+EXPERIMENTAL = (
+    "This is experimental: its proof of security has had no outside review. It does not withstand a quantum "
+    "computer."
+)
+
+
+def _helper(servers: JointKeyServers) -> PartnerShown:
+    return PartnerShown(
+        name="helper",
+        url=servers.helper_url,
+        role="Holds half of the key and checks every report; signed this recipe too.",
+        verification_key=base64_text.encode(servers.helper_verification_key),
+        own_name="leader",
+    )
+
+
+JOINT_KEY = ShownTrustModel(
+    trust=Trust.JOINT_KEY,
+    title="Two servers with one joint key (experimental)",
+    summary="No server decrypts a report, and others can recompute the result. Devices encrypt one bit, with "
+    "a proof that it is one. This server, the leader, and the helper hold half of the key each. Both check "
+    f"every proof, and decrypt only the total. {EXPERIMENTAL}",
+    receiver="the leader",
+    own_role="Receives and checks reports, holds half of the key, and releases the result.",
+    publishing="Leader and helper make half of its key each, the helper checks and signs it too",
+    meaning="Two servers decrypt the total of all reports together, and no single report.",
+    summing="Both servers check the proofs of all reports and sign the list. Then they decrypt the total.",
+    waiting=UNTIL_COHORT,
+    deleted="The reports, their total and half of the key are deleted here. The helper deletes its half when "
+    "it is notified, which is repeated until it answers.",
+    adversaries=(
+        Adversary(
+            "One server alone, even one that cheats",
+            "reads no report, and cannot change the result without the helper: anyone can recompute it",
+            True,
+        ),
+        Adversary(
+            "Someone who opens the device, again and again, with one server",
+            "cannot read there whether the event happened",
+            True,
+            opens_device=True,
+        ),
+        Adversary(
+            "A device that sends an invalid report",
+            "is found out by its proof, and does not count",
+            True,
+        ),
+        Adversary(
+            "Someone who reads the published reports",
+            "sees encryptions, and which are valid; a later quantum computer could decrypt them",
+            True,
+        ),
+        Adversary(
+            "Someone who copies what is on a device, and has tokens of their own",
+            "can add the copied answer to the total once more for each token, behind the noise of all others",
+            False,
+            opens_device=True,
+        ),
+        Adversary(
+            "Both servers together",
+            "read each answer, scrambled by the device (the local guarantee)",
+            False,
+            unscrambled="read each answer, which the device hardly scrambles here",
+        ),
+        Adversary(
+            "Someone who opens the device, with both servers",
+            "reads the true answer",
+            False,
+            opens_device=True,
+        ),
+    ),
+    kept=(
+        (
+            "Encrypted reports with their tokens",
+            "for good if there is a result, so that it can be recomputed; else until the end",
+        ),
+        (
+            "Half of the key, at each server",
+            "until the result, or the end without one; at a helper that is not notified of the end, for 90 "
+            "days unless set otherwise",
+        ),
+    ),
+    breach="Until the result, an attacker who controls both servers reads each answer as its device sent it. "
+    "One who controls a single server reads none.",
+    observers=replace(
+        TWO_SERVER.observers,
+        headings={
+            **TWO_SERVER.observers.headings,
+            Model.PAN: "Someone who opens the device, with one of the servers too",
+        },
+        local="Devices scramble answers before they encrypt them. Someone who decrypts one report with both "
+        "halves of the key",
+        helped="unless both servers help them",
+    ),
+    counted="reports",
+    needed="valid reports",
+    failed_checks="A report whose proof does not hold is not counted. Whether it holds says nothing about "
+    "the answer in it.",
+    partner_shown=_helper,
+)
