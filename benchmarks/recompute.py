@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.recipe.accepted_list import SHOWN_BYTES
 from panprivacy.recompute.bundle import write_bundle
 from tests.panprivacy.recompute.scene import Scene, scene
-from tests.tokens import issued_token
 
 MOST_SECONDS = 0.009
 MOST_GROWTH = 1.25
@@ -46,10 +45,10 @@ def bundled(folder: Path, reports: int, distinct: int) -> None:
     """Write a bundle of this number of reports."""
     made = scene(min(distinct, reports))
     source = random.Random(reports)
-    bits = [record[TOKEN_BYTES:] for record in made.records]
+    bits = [record[SHOWN_BYTES:] for record in made.records]
     ones = [made.is_one(bit) for bit in bits]
     places = [number % len(bits) for number in range(reports)]
-    records = [issued_token(made.recipe, source).encode() + bits[place] for place in places]
+    records = [made.joint.signed(bits[place], source) for place in places]
     count = sum(ones[place] for place in places)
     full = Scene(made.joint, sorted(records, key=lambda record: record[18:34]), count, source)
     write_bundle(folder, full.content(), full.records)

@@ -15,7 +15,7 @@ from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.protocols.ed25519 import public_key_of
 from panprivacy.protocols.joint_key.groups import Pair1
 from panprivacy.protocols.joint_key.keys import ProofRefusedError
-from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum, count_of
+from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum, count_of, decode_total
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.conclusions import CONCLUDED
 from panprivacy.protocols.transparency.counts import counts_signed
@@ -47,7 +47,6 @@ from panprivacy.recompute.reports import (
     Workers,
     parts_of,
     proofs_checked,
-    sum_of,
     tokens_checked,
     workers_for,
 )
@@ -211,7 +210,7 @@ class Recomputation:
         for found, digest in zip(sums, self._digests, strict=True):
             if found.digest != digest:
                 raise CheckError(f"{REPORTS} was changed while it was read")
-            totals.append(sum_of(found.total))
+            totals.append(decode_total(found.total))
             seen += found.reports
             self._progress("proofs", seen, self.bundle.reports)
         self.total = ciphertext_sum(totals)

@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.formats import base64_text
 from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.protocols.signed_count import ReleasedCount
-from panprivacy.recipe.accepted_list import PART_REPORTS, AcceptedList, joint_key_of, part_digest
+from panprivacy.recipe.accepted_list import PART_REPORTS, SHOWN_BYTES, AcceptedList, joint_key_of, part_digest
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.signed_result import result_hash, sign_result
 from panprivacy.recipe.statistic import statistic_as
@@ -71,7 +70,7 @@ class Scene:
     def decryptions(self) -> dict[str, bytes]:
         """Both servers' parts of the decryption."""
         key, accepted = joint_key_of(self.recipe), self.accepted()
-        total = ciphertext_sum(key.parse(record[TOKEN_BYTES:]).c for record in self.records)
+        total = ciphertext_sum(key.parse(record[SHOWN_BYTES:]).c for record in self.records)
         return {
             role: DecryptionPart.made(accepted.decryption_context(role), total, secret, self.source).encode()
             for role, secret in zip(ROLES, self.joint.secrets, strict=True)
@@ -104,7 +103,7 @@ def scene(number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS) -> S
     joint = joint_recipe(source)
     records = joint.records(number, source)
     made = Scene(joint, records, 0, source, cut)
-    return replace(made, count=sum(made.is_one(record[TOKEN_BYTES:]) for record in records))
+    return replace(made, count=sum(made.is_one(record[SHOWN_BYTES:]) for record in records))
 
 
 @cache
