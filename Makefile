@@ -192,6 +192,7 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/streams.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner
+	$(RUN) -m benchmarks.recompute
 	$(RUN) -m benchmarks.hpke
 	$(RUN) -m benchmarks.previews
 	$(RUN) -m benchmarks.two_server

@@ -149,7 +149,7 @@ class Bundle:
     Attributes:
         reports_file: the file with the reports.
         reports: how many it has, 1 to `MOST_REPORTS`.
-        site_key: by which the bundle says that the site signs.
+        site_key: with which the site signs, as the bundle names it.
         identifier, document: of the recipe.
         signature, helper_signature, issuer_signature: of the document, 64 bytes; None if missing.
         accepted: the list as it is stated, and by role the servers' signatures of it; None if missing.
@@ -176,7 +176,7 @@ class Bundle:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the files of a folder strictly, except the reports, of which only the number is read.
+        """Read the files of a folder strictly; of the reports only their number.
 
         Raises:
             BundleError: a file is missing, unknown, too large or malformed.

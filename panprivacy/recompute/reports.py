@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from panprivacy.encryption.interface import InvalidCiphertextError
-from panprivacy.protocols.joint_key.groups import G1_BYTES, G1Point, Pair1, encode
-from panprivacy.protocols.joint_key.sums import ciphertext_sum
+from panprivacy.protocols.joint_key.sums import ciphertext_sum, encode_total
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.recipe.accepted_list import (
     PART_REPORTS,
@@ -33,8 +32,8 @@ from panprivacy.recipe.token import TokenRefusedError, shown_nonce
 
 T = TypeVar("T")
 
-Progress = Callable[[str, int], None]
-"""Called with the name of a check and the number of reports that it has seen."""
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a check, the number of reports that it has seen, and that of all."""
 
 Source = Callable[[], random.Random]
 """Makes the randomness of one batch: `secrets.SystemRandom`. It goes to other processes."""
@@ -128,7 +127,7 @@ def proofs_checked(part: Part, source: Source) -> PartSum:
     failing = first_that_fails(key, bits, source())
     if failing is not None:
         raise CheckError(f"report {part.first + failing:,}: its proof does not hold")
-    return PartSum(len(bits), part_digest(content), encode(ciphertext_sum(bit.c for bit in bits)))
+    return PartSum(len(bits), part_digest(content), encode_total(ciphertext_sum(bit.c for bit in bits)))
 
 
 def parts_of(recipe: PublishedRecipe, file: Path, reports: int) -> Iterator[Part]:
@@ -160,12 +159,6 @@ class Order:
                 what = "has the token of the one before it" if nonce == self._last else "is out of order"
                 self.disorder = f"report {self.reports:,} {what}"
             self._last = nonce
-
-
-def sum_of(encoded: bytes) -> Pair1:
-    """The ciphertext in `PartSum.total`. Unlike a report's it may be the identity."""
-    first, second = encoded[:G1_BYTES], encoded[G1_BYTES:]
-    return G1Point.from_compressed_bytes(first), G1Point.from_compressed_bytes(second)
 
 
 class Workers:
