@@ -18,6 +18,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.planning.expectation import device_bytes, expectation_of, expected_reports
 from panprivacy.planning.proposal import Proposal
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.statistics.trust_models.joint_key import ENCODED_BYTES, JointKeyServers
 from panprivacy.statistics.trust_models.single_server import OneServer
 from panprivacy.statistics.trust_models.two_server import TwoServers
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
@@ -109,6 +110,13 @@ def test_device_bytes_with_two_servers_are_those_of_a_real_state():
     expected = device_bytes(mechanism, DEFAULT_SCHEME, TwoServers)
     assert expected.state == sum(len(bytes(ciphertext)) for ciphertext in state)
     assert expected.report >= 3 * key.ciphertext_bytes
+
+
+def test_device_bytes_with_a_joint_key_are_those_of_encrypted_bits_with_proofs():
+    mechanism = replace(proposal("count_nonzero"), trust=Trust.JOINT_KEY).mechanism()
+    expected = device_bytes(mechanism, DEFAULT_SCHEME, JointKeyServers)
+    body = {"nonce": base64.b64encode(bytes(16)).decode(), "ciphertexts": ["A" * (4 * ENCODED_BYTES // 3)]}
+    assert (expected.state, expected.report) == (ENCODED_BYTES, len(json.dumps(body)))
 
 
 def by_segment(segments: list[str], **members: Any) -> Proposal:
