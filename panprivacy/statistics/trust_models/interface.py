@@ -73,6 +73,9 @@ class Servers(ABC):
     has_segments: ClassVar[bool] = True
     """Whether its recipes may ask by segment."""
 
+    has_rounds: ClassVar[bool] = True
+    """Whether its recipes may be rounds of another document."""
+
     admits_by_token: ClassVar[bool] = False
     """Whether every report must come with a token."""
 
