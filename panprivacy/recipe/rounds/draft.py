@@ -109,7 +109,7 @@ class RoundsDraft(Repetition):
             raise FieldError(PUBLIC_INPUT, f"must be true or false, not {as_typed(public_input)}")
         recipe = RecipeDraft.from_mapping(members)
         if not TRUST_MODELS[recipe.trust].has_rounds:
-            raise FieldError("trust", f"must not be {recipe.trust} if the recipe has rounds")
+            raise FieldError("rounds", f"must be left out under {recipe.trust}")
         if recipe.hidden_count is not None:
             raise FieldError("hidden_count", "must be left out: rounds reveal how many devices took part")
         if recipe.target is not None:

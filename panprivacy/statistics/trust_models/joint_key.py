@@ -112,6 +112,7 @@ class JointKeyServers(
     report_format = _ProvenBits()
     proves_reports = True
     has_segments = False
+    # The helper checks a recipe, and no document of rounds.
     has_rounds = False
     admits_by_token = True
     binds_tokens = True
