@@ -266,7 +266,10 @@ PROOFS: dict[str, tuple[Callable[[Recipe], bytes], str]] = {
     "none": (lambda _: b"", "proof: "),
     "no proof": (lambda _: b"c2sp.org/tlog-proof@v1\nindex 0\n\n", "proof: "),
     "without its entry": (lambda it: replace(proof_of(it), extra=b"").encode(), "proof: "),
-    "of another entry": (lambda it: proof_of(it, RECIPE_PUBLISHED).encode(), "must be of the list that was signed"),
+    "of another entry": (
+        lambda it: proof_of(it, RECIPE_PUBLISHED).encode(),
+        "must be of the list that was signed",
+    ),
     "of an entry that is not there": (lambda it: changed(proof_of(it), subject="0" * 64).encode(), "proof: "),
     "of another place": (lambda it: replace(proof_of(it), index=0).encode(), "proof: "),
     "that another signed": (lambda it: strangers(proof_of(it)).encode(), "proof: "),
