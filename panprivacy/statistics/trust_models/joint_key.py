@@ -115,7 +115,7 @@ class JointKeyServers(
     # The helper checks a recipe, and no document of rounds.
     has_rounds = False
     admits_by_token = True
-    binds_tokens = True
+    report_signature_bytes = 64
     publishes_reports = True
     # The curve is fixed: a recipe names no scheme.
     plain_inputs = (DeviceInput.EVENTS,)
