@@ -3,8 +3,9 @@
 The purpose of a token follows from the recipe's document alone. No server sends it, so no server can mark a
 device by sending it another one.
 
-A token of a recipe whose devices sign their reports has an Ed25519 key in place of a random nonce, and is shown with the device's
-signature of its report. Without that, a server that receives reports could put others under their tokens.
+A token of a recipe whose devices sign their reports has an Ed25519 key in place of a random nonce, and is
+shown with the device's signature of its report. Without that, a server that receives reports could put others
+under their tokens.
 """
 
 from collections.abc import Sequence
