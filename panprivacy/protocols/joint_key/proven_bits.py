@@ -113,6 +113,20 @@ def fresh(key: JointKey, bit: int, random_source: random.Random) -> ProvenBit:
     return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
 
 
+def public_state(key: JointKey, bit: int) -> ProvenBit:
+    """The encryption of a bit that any sender can write down: r = s = z2 = 1 and z1 = 2 of `fresh`.
+
+    It is the source of fresh ones: `rerandomized` makes each of this bit from it, with equal probability.
+    """
+    c = plus_1((_ZERO_1, key.u)[bit], key.u1)
+    d = plus_2((_ZERO_2, key.v)[bit], key.v1)
+    pi_1 = plus_2((_minus_2(key.v), _ZERO_2)[bit], plus_2(key.v1, key.v1))
+    theta_1 = plus_1((_ZERO_1, key.u)[bit], _minus_1(key.u1))
+    pi_2 = plus_2(key.v, key.v1)
+    theta_2 = _minus_1(plus_1(key.u, key.u1))
+    return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
+
+
 def rerandomized(key: JointKey, old: ProvenBit, random_source: random.Random) -> ProvenBit:
     """The same bit in a ciphertext and a proof that are as good as new ones (Belenkiy et al., section 3.2).
 
@@ -127,11 +141,11 @@ def rerandomized(key: JointKey, old: ProvenBit, random_source: random.Random) ->
     d_minus_v = plus_2(d, _minus_2(key.v))
     # F(c', d' − v) = F(c, d − v) + F(u1, r·(d' − v)) + F(s·c, v1): π1 and θ1 take the two terms, and z1
     # moves from one to the other.
-    pi_1 = plus_2(old.pi[0], plus_2(times_2(d_minus_v, r), times_2(key.v1, z1)))
-    theta_1 = plus_1(old.theta[0], plus_1(times_1(old.c, s), times_1(key.u1, -z1)))
+    pi_1 = plus_2(old.pi[0], _both_2(d_minus_v, r, key.v1, z1))
+    theta_1 = plus_1(old.theta[0], _both_1(old.c, s, key.u1, -z1))
     # F(c', v) − F(u, d') = F(c, v) − F(u, d) + F(u1, r·v) − F(s·u, v1).
-    pi_2 = plus_2(old.pi[1], plus_2(times_2(key.v, r), times_2(key.v1, z2)))
-    theta_2 = plus_1(old.theta[1], plus_1(times_1(key.u, -s), times_1(key.u1, -z2)))
+    pi_2 = plus_2(old.pi[1], _both_2(key.v, r, key.v1, z2))
+    theta_2 = plus_1(old.theta[1], _both_1(key.u, -s, key.u1, -z2))
     return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
 
 
@@ -169,6 +183,15 @@ def all_hold(key: JointKey, bits: Sequence[ProvenBit], random_source: random.Ran
     left += [_weighted_1([bit.c for bit in bits], second, alpha), -_combined_1(list(key.u), list(alpha))]
     right += [_combined_2(list(key.v), list(beta)), _weighted_2([bit.d for bit in bits], second, beta)]
     return bool(GT.pairing_check(left, right))
+
+
+def _both_1(left: Pair1, x: Scalar, right: Pair1, y: Scalar) -> Pair1:
+    """x·left + y·right, faster than one after the other."""
+    return _combined_1([left[0], right[0]], [x, y]), _combined_1([left[1], right[1]], [x, y])
+
+
+def _both_2(left: Pair2, x: Scalar, right: Pair2, y: Scalar) -> Pair2:
+    return _combined_2([left[0], right[0]], [x, y]), _combined_2([left[1], right[1]], [x, y])
 
 
 def _combined_1(points: list[G1Point], factors: list[Scalar]) -> G1Point:
