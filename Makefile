@@ -196,6 +196,7 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) -m benchmarks.hpke
 	$(RUN) -m benchmarks.previews
 	$(RUN) -m benchmarks.two_server
+	$(RUN) -m benchmarks.trust_costs
 	$(RUN) -m benchmarks.shuffle
 	$(RUN) -m benchmarks.admission
 	$(RUN) -m benchmarks.admission_reports

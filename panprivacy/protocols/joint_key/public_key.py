@@ -8,10 +8,21 @@ rerandomized.
 import random
 from typing import Any, Self
 
-from panprivacy.encryption.interface import Ciphertext, InvalidCiphertextError, PublicKey
+from panprivacy.encryption.interface import (
+    Ciphertext,
+    InvalidCiphertextError,
+    PublicKey,
+    ValueOutOfRangeError,
+)
 from panprivacy.protocols.joint_key.groups import InvalidPointError
 from panprivacy.protocols.joint_key.keys import JointKey
-from panprivacy.protocols.joint_key.proven_bits import ENCODED_BYTES, ProvenBit, fresh, rerandomized
+from panprivacy.protocols.joint_key.proven_bits import (
+    ENCODED_BYTES,
+    ProvenBit,
+    fresh,
+    public_state,
+    rerandomized,
+)
 
 SCHEME = "bls12-381"
 """The curve: under this name a server's half of the secret key is stored."""
@@ -32,6 +43,9 @@ class JointPublicKey(PublicKey):
 
     def __init__(self, joint: JointKey) -> None:
         self.joint = joint
+        # Read from bytes, as the states that are rerandomized: the library's points have several forms, and
+        # a clock could tell them apart.
+        self._sources = {bit: ProvenBit.decode(bytes(public_state(joint, bit))) for bit in (0, 1)}
 
     def encrypt(
         self,
@@ -55,10 +69,14 @@ class JointPublicKey(PublicKey):
         *,
         rerandomizations: int,  # noqa: ARG002  # what is rerandomized is as fresh
     ) -> ProvenBit:
-        """See `PublicKey.replace_or_rerandomize`: both are computed, and one is kept."""
-        kept = rerandomized(self.joint, _own(ciphertext), random_source)
-        replaced = fresh(self.joint, message, random_source)
-        return (kept, replaced)[bool(replace)]
+        """See `PublicKey.replace_or_rerandomize`; ValueOutOfRangeError unless `message` is 0 or 1.
+
+        One of two states is chosen, and rerandomized. The public one of the message gives a fresh one.
+        """
+        source = self._sources.get(message)
+        if source is None:
+            raise ValueOutOfRangeError(f"bit: must be 0 or 1, not {message}")
+        return rerandomized(self.joint, (_own(ciphertext), source)[bool(replace)], random_source)
 
     def parse(self, encoded: bytes) -> ProvenBit:
         """Sizes and group memberships are checked, the proof is not: `proven_bits.all_hold` does."""
