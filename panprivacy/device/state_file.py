@@ -240,7 +240,6 @@ def _token_members(token: TokenState) -> dict[str, str]:
 
 
 def _token(recipe: PublishedRecipe, members: Mapping[str, Any]) -> TokenState:
-    signs = recipe.servers.report_signature_bytes > 0
     token = TokenState(
         asks_at=parse_time("asks_at", members["asks_at"]),
         factor=int.from_bytes(base64_text.decode(members["factor"], SIGNATURE_BYTES), "big"),
