@@ -118,3 +118,14 @@ def short_lock_timeout() -> Iterator[None]:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = 0")
+
+
+def waits_for_lock() -> bool:
+    """Whether another connection to this database waits for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # it is kept within a transaction
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock')"
+        )
+        return bool(cursor.fetchone()[0])

@@ -2,4 +2,4 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("dap.helper.urls"))]
+urlpatterns = [path("", include("dap.helper.urls")), path("", include("joint_key.helper.urls"))]

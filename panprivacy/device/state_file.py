@@ -243,7 +243,9 @@ def _token(recipe: PublishedRecipe, members: Mapping[str, Any]) -> TokenState:
     token = TokenState(
         asks_at=parse_time("asks_at", members["asks_at"]),
         factor=int.from_bytes(base64_text.decode(members["factor"], SIGNATURE_BYTES), "big"),
-        seed=base64_text.decode(members["seed"], SEED_BYTES) if recipe.servers.binds_tokens else b"",
+        seed=base64_text.decode(members["seed"], SEED_BYTES)
+        if recipe.servers.report_signature_bytes
+        else b"",
         **{name: base64_text.decode(members[name]) for name in _TOKEN_BYTES},
     )
     if token.seed and bound_nonce(token.seed) != token.nonce:

@@ -72,8 +72,7 @@ class TokenState:
         capsule, secret: the sealed request and the secret that opens its answer; set when it is about to be
             sent.
         token: 354 bytes, verified, once it came; empty until then.
-        seed: of the key with which the device signs its report, 32 bytes; empty if the recipe's tokens are
-            not bound to one.
+        seed: of the key with which the device signs its report, 32 bytes; empty if it signs none.
     """
 
     asks_at: datetime
@@ -104,7 +103,7 @@ def token_drawn(recipe: PublishedRecipe, random_source: random.Random, *, now: d
     """
     key = token_key(tokens_of(recipe))
     asks_at = _asking_time(recipe, random_source, now)
-    seed = random_source.randbytes(SEED_BYTES) if recipe.servers.binds_tokens else b""
+    seed = random_source.randbytes(SEED_BYTES) if recipe.servers.report_signature_bytes else b""
     return TokenState(
         asks_at=asks_at,
         nonce=bound_nonce(seed) if seed else random_source.randbytes(NONCE_BYTES),

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from panprivacy.accounting import binomial
-from panprivacy.encryption import SCHEMES
 from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from panprivacy.formats.base64_text import encoded_length
 from panprivacy.formats.parameters import CohortParameters
@@ -159,24 +158,24 @@ def device_bytes(
     """What one device stores and sends under a trust model.
 
     Args:
-        encryption: registered name of a scheme; ignored if reports are plain shares.
+        encryption: registered name of a scheme; ignored if reports are plain shares, or under a joint key.
 
     Returns:
         the bytes; shares are sealed with X-Wing, the longer KEM.
     """
     scheme = encryption if servers.encrypts(type(mechanism)) else None
     form = report_format(servers)
-    if servers.proves_reports:
+    if servers.sealed_shares:
         kept = 0 if scheme is None else mechanism.state_ciphertexts * form.kept_bytes(scheme)
         report = form.body_bytes(mechanism, scheme) + beyond_x25519(servers, KemName.X_WING)
         return _uploaded_bytes(kept, report)
-    size = SCHEMES[encryption].public_key_class.ciphertext_bytes
+    size = form.kept_bytes(encryption)
     sent = mechanism.report_ciphertexts
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
     report = framing + encoded_length(REPORT_NONCE_BYTES) + sent * encoded_length(size)
-    token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
-    state = mechanism.state_ciphertexts * form.kept_bytes(encryption)
+    token = len(', "token": ""') + encoded_length(TOKEN_BYTES + servers.report_signature_bytes)
+    state = mechanism.state_ciphertexts * size
     return DeviceBytes(state, report, token, _relayed(ENVELOPE_BYTES + report + token))
 
 

@@ -24,10 +24,10 @@ from panprivacy.protocols.joint_key.public_key import JointPublicKey
 from panprivacy.protocols.joint_key.sums import ciphertext_sum
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.token import SIGNATURE_BYTES, TokenRefusedError, shown_nonce
+from panprivacy.recipe.token import TokenRefusedError, shown_nonce
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
-SHOWN_BYTES: Final = TOKEN_BYTES + SIGNATURE_BYTES
+SHOWN_BYTES: Final = TOKEN_BYTES + JointKeyServers.report_signature_bytes
 """418: of a token with the signature of its report."""
 
 RECORD_BYTES: Final = SHOWN_BYTES + ENCODED_BYTES

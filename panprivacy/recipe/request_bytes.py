@@ -15,7 +15,6 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.relay import RELAY
-from panprivacy.recipe.token import SIGNATURE_BYTES
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, report_format
 from panprivacy.statistics.trust_models.interface import Servers
@@ -46,7 +45,7 @@ def _longest(
         ENVELOPE_BYTES
         + report_format(model).body_bytes(statistic, scheme)
         + beyond_x25519(model, kem)
-        + (encoded_length(TOKEN_BYTES + SIGNATURE_BYTES * model.binds_tokens) if has_token else 0)
+        + (encoded_length(TOKEN_BYTES + model.report_signature_bytes) if has_token else 0)
     )
 
 

@@ -3,7 +3,7 @@
 The purpose of a token follows from the recipe's document alone. No server sends it, so no server can mark a
 device by sending it another one.
 
-A token whose recipe binds it has an Ed25519 key in place of a random nonce, and is shown with the device's
+A token of a recipe whose devices sign their reports has an Ed25519 key in place of a random nonce, and is shown with the device's
 signature of its report. Without that, a server that receives reports could put others under their tokens.
 """
 
@@ -34,8 +34,6 @@ _WORDS = {
 
 SEED_BYTES = 32
 """Of the key with which a device signs its report."""
-
-SIGNATURE_BYTES = 64
 
 _REPORT = b"panapp-report-1\n"
 
@@ -108,7 +106,7 @@ def token_require(
     """Accept a token, as it was shown, for the report of this nonce, or raise the reason why not.
 
     Args:
-        ciphertexts: of the report; not needed if the recipe's tokens are not bound to one.
+        ciphertexts: of the report; not needed if devices of the recipe sign no reports.
 
     Raises:
         TokenRefusedError: as in `token_nonce`, or it is valid for another report.
@@ -119,7 +117,7 @@ def token_require(
 
 def shown_nonce(recipe: PublishedRecipe, shown: bytes | None, ciphertexts: Sequence[bytes]) -> bytes:
     """As `token_nonce`, of a token as it was shown with a report with these ciphertexts."""
-    if not recipe.servers.binds_tokens or not shown:
+    if not recipe.servers.report_signature_bytes or not shown:
         return token_nonce(recipe, shown)
     token, signature = shown[:TOKEN_BYTES], shown[TOKEN_BYTES:]
     nonce = token_nonce(recipe, token)
@@ -132,22 +130,17 @@ def shown_nonce(recipe: PublishedRecipe, shown: bytes | None, ciphertexts: Seque
     return nonce
 
 
-def token_bytes(recipe: PublishedRecipe) -> int:
-    """Length of a token as it is shown."""
-    return TOKEN_BYTES + SIGNATURE_BYTES * recipe.servers.binds_tokens
-
-
 def bound_nonce(seed: bytes) -> bytes:
     """What a bound token has as its nonce: the public key, 32 bytes, to a seed of `SEED_BYTES`."""
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
 def token_shown(token: bytes, seed: bytes, ciphertexts: Sequence[bytes]) -> bytes:
-    """A token as it is shown with one report: with the signature of its ciphertexts if it is bound.
+    """A token as it is shown with one report: with the signature of its ciphertexts if there is a seed.
 
     Args:
         token: 354 bytes.
-        seed: of the key in the token; empty if the recipe does not bind tokens.
+        seed: of the key in the token; empty if devices of the recipe sign no reports.
     """
     if not seed:
         return token

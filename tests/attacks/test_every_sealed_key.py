@@ -17,12 +17,15 @@ from django.utils import timezone
 from dap.helper.registrations import share_key_make
 from dap.helper.task_ends import UNUSED_KEY_LIFETIME, upkeep
 from dap.hpke_keys import HPKE_KEYS
+from joint_key.helper.keys import key_commit
+from joint_key.helper.sums import upkeep as joint_upkeep
 from ohttp.gateway.keys import GATEWAY_KEYS
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.aggregation.tasks import process_chunk
 from results.models import Release
 from storage.rotating_keys import grace
+from tests.collections.joint_key import scene as joint_key
 from tests.collections.publishing import scene as two_server
 from tests.collections.shuffle.analyzer import scene as analyzer
 from tests.collections.tokens.issuer import scene as issuer
@@ -88,6 +91,16 @@ def two_servers_end(recipe: Recipe) -> None:
     HPKE_KEYS.expire(now=timezone.now() + 2 * grace())
 
 
+def joint_keys_end(recipe: Recipe) -> None:
+    joint_key.reported(recipe)
+    recipe_close(recipe=recipe, actor=None)
+    joint_key.settle()
+
+
+def joint_half() -> None:
+    key_commit(request=bytes(16), context=bytes(32), leader_commitment=bytes(32), now=timezone.now())
+
+
 def shuffled() -> Recipe:
     recipe = analyzer.shuffle_recipe()
     analyzer.fill(recipe, [place % 2 for place in range(recipe.cohort_size)])
@@ -118,6 +131,12 @@ HOLDERS: dict[str, tuple[Callable[[], Any], Callable[[Any], None], int]] = {
     "a helper that waits for a recipe": (
         lambda: key_without_recipe(share_key_make, scheme="elgamal-secp256k1"),
         lambda _: upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME),
+        1,
+    ),
+    "two servers with a joint key": (joint_key.joint_recipe, joint_keys_end, 2),
+    "a helper that waits for a recipe with a joint key": (
+        joint_half,
+        lambda _: joint_upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME),
         1,
     ),
     # Those of the recipe, which are sealed together, and the gateway's, one for each KEM.

@@ -7,9 +7,10 @@ pair of sums over different reports, and a missing 1 is a report that was lost.
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import Sum
@@ -65,6 +66,27 @@ OPERATIONS = (
     *("drive a collection",) * 3,
     *("tick", "collect", "replay", "wait", "late", "rotate the leader's key", "rotate the helper's key"),
 )
+
+
+class Mortal(Protocol):
+    """A simulation whose leader dies now and then: it counts that, and logs it."""
+
+    choices: random.Random
+    deaths: int
+    log: list[str]
+
+
+def mortal(simulation: Mortal, work: Callable[[], Any], *, statements: int = 30) -> Any:
+    """What a piece of the leader's work returns; None if it dies, before one of so many statements."""
+    if simulation.choices.random() > 0.2:
+        return work()
+    try:
+        with killed_at_statement(simulation.choices.randrange(statements)):
+            return work()
+    except KilledError:
+        simulation.deaths += 1
+        simulation.log.append("  the leader died")
+        return None
 
 
 class Clock:
@@ -237,15 +259,7 @@ class Simulation:
 
     def _in_leader(self, work: Any, *, may_die: bool = True) -> Any:
         """Run a piece of the leader's work, which may die before any of its statements."""
-        if not may_die or self.choices.random() > 0.2:
-            return work()
-        try:
-            with killed_at_statement(self.choices.randrange(30)):
-                return work()
-        except KilledError:
-            self.deaths += 1
-            self.log.append("  the leader died")
-            return None
+        return mortal(self, work) if may_die else work()
 
     def _drive(self, job: AggregationJob | CollectionJob | None, faults: bool) -> None:
         if job is None:

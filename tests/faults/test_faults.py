@@ -3,6 +3,7 @@
 import gc
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import hypothesis
@@ -10,8 +11,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.protocols.dap.basics import BatchMode
+from results.aggregation.tasks import process_chunk
 from tests.clock import time_is
-from tests.faults.machines import Template
+from tests.faults.joint_key import JointSimulation
+from tests.faults.machines import Machine, Template
 from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation, Verdict
 from tests.panprivacy.recipe.test_token import with_tokens
 from tests.panprivacy.statistics.test_servers import two_servers
@@ -54,28 +57,41 @@ def template(
 
 
 @pytest.fixture
-def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[..., Simulation]]:
-    """Makes a simulation. Both machines have the same signing key: who signs is tested elsewhere."""
+def helper(template: Template, settings: Any) -> Iterator[Machine]:
+    """The second machine. Both have the same signing key: who signs is tested elsewhere."""
     public = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY).public_key().public_bytes_raw()
     settings.ROOT_URLCONF = "tests.faults.urls"
     settings.MIDDLEWARE = []  # nothing here needs any, and every request would list all static files
     settings.LEADER_URL, settings.HELPER_URL = "http://testserver/leader", "http://testserver/helper"
     settings.LEADER_KEY = settings.HELPER_KEY = public
     settings.SMALLEST_COHORT = 2
-    with template.second_machine() as helper:
-        yield lambda seed, mode, recipe=None: Simulation(seed, helper, clock, mode, recipe)
+    with template.second_machine() as machine:
+        yield machine
+
+
+@pytest.fixture
+def pair(helper: Machine, clock: Clock) -> Callable[..., Simulation]:
+    """Makes a simulation."""
+    return lambda seed, mode, recipe=None: Simulation(seed, helper, clock, mode, recipe)
+
+
+@contextmanager
+def explained(simulation: Simulation | JointSimulation, mode: str) -> Iterator[None]:
+    """A failure shows its seed, and what was done."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"seed {simulation.seed}, {mode}")
+        error.add_note("\n".join(simulation.log[-60:]))
+        raise
 
 
 def run(simulation: Simulation) -> Verdict:
-    try:
+    with explained(simulation, simulation.batch_mode.name.lower()):
         for _ in range(STEPS):
             simulation.step()
         simulation.settle()
         return check(simulation)
-    except BaseException as error:
-        error.add_note(f"seed {simulation.seed}, {simulation.batch_mode.name.lower()}")
-        error.add_note("\n".join(simulation.log[-60:]))
-        raise
 
 
 def check(simulation: Simulation) -> Verdict:
@@ -120,6 +136,30 @@ def test_faults_of_a_fixed_seed_lose_nothing_and_double_nothing(
         verdict = run(simulation)
         for name, number in outcomes(simulation, verdict).items():
             record_property(name, number)
+    finally:
+        record_property("the leader died", simulation.deaths)
+        for fault, number in simulation.network.faults.items():
+            record_property(f"request: {fault.value}", number)
+
+
+def test_faults_of_a_fixed_seed_leave_one_list_and_one_count(
+    helper: Machine,
+    clock: Clock,
+    fixed_seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+) -> None:
+    # Several parts; and no task is sent to a broker.
+    for module in ("panprivacy.recipe.accepted_list", "reports.proven_rows"):
+        monkeypatch.setattr(f"{module}.PART_REPORTS", JointSimulation.PART_REPORTS)
+    monkeypatch.setattr(process_chunk, "delay", lambda *_: None)
+    simulation = JointSimulation(fixed_seed, helper, clock)
+    try:
+        with explained(simulation, "joint key"):
+            for _ in range(STEPS // 3):
+                simulation.step()
+            simulation.settle()
+            simulation.check()
     finally:
         record_property("the leader died", simulation.deaths)
         for fault, number in simulation.network.faults.items():

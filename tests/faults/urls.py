@@ -2,4 +2,8 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("leader/", include("dap.leader.urls")), path("helper/", include("dap.helper.urls"))]
+urlpatterns = [
+    path("leader/", include("dap.leader.urls")),
+    path("helper/", include("dap.helper.urls")),
+    path("helper/", include("joint_key.helper.urls")),
+]

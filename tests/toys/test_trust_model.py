@@ -1,4 +1,4 @@
-"""A fifth trust model is one class for each layer and one line of each table: a toy uses all of them."""
+"""A sixth trust model is one class for each layer and one line of each table: a toy uses all of them."""
 
 from pathlib import Path
 

@@ -147,6 +147,8 @@ def recipe_join(*, identifier: str, document: str, request: bytes, now: datetime
     recipe = recipe_read(document=document, identifier=identifier)
     servers = _servers_checked(recipe)
     with transaction.atomic():
+        # Locked before we look for the recipe: the same request may come twice at once.
+        WaitingKey.objects.select_for_update().filter(request=request).first()
         joined = JointRecipe.objects.filter(identifier=identifier).first()
         if joined is None:
             row = _waiting(request)

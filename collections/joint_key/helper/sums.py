@@ -52,15 +52,9 @@ def part_check(*, row: JointRecipe, number: int, content: bytes) -> None:
     Raises:
         Problem: a report does not hold, or another part has this number.
     """
-    digests = bytes(row.digests)
-    checked = len(digests) // 32
-    if number < checked:
-        if digests[32 * number : 32 * (number + 1)] != part_digest(content):
-            raise conflict(f"Another part {number} of the list was checked.")
+    if _was_checked(row, number, content):
         return
-    if number > checked or row.state != State.OPEN:
-        raise conflict(f"The next part of the list is {checked}, before it is signed.")
-    after = None
+    digests, after = bytes(row.digests), None
     if number:
         total = decode_total(bytes(row.total))
         after = CheckedPart(row.last_reports, digests[-32:], bytes(row.last_nonce), total)
@@ -73,13 +67,29 @@ def part_check(*, row: JointRecipe, number: int, content: bytes) -> None:
         raise refused(f"part {number}: {error}.") from None
     with transaction.atomic():
         locked = JointRecipe.objects.select_for_update().get(pk=row.pk)
-        if bytes(locked.digests) != digests or locked.state != State.OPEN:
-            raise conflict("Another request checked this part. Ask again.")
+        # The same request may have come twice at once.
+        if _was_checked(locked, number, content):
+            return
         locked.digests = digests + part.digest
         locked.reports += part.reports
         locked.last_reports, locked.last_nonce = part.reports, part.last_nonce
         locked.total = encode_total(plus_1(decode_total(bytes(row.total)), part.total))
         locked.save(update_fields=["digests", "reports", "last_reports", "last_nonce", "total"])
+
+
+def _was_checked(row: JointRecipe, number: int, content: bytes) -> bool:
+    """Whether this part was checked before; Problem unless it was, or is the next one."""
+    if row.state == State.ENDED:
+        raise conflict(f"The recipe has ended: {row.outcome}")
+    digests = bytes(row.digests)
+    checked = len(digests) // 32
+    if number < checked:
+        if digests[32 * number : 32 * (number + 1)] != part_digest(content):
+            raise conflict(f"Another part {number} of the list was checked.")
+        return True
+    if number > checked or row.state != State.OPEN:
+        raise conflict(f"The next part of the list is {checked}, before it is signed.")
+    return False
 
 
 @transaction.atomic
@@ -90,14 +100,14 @@ def list_sign(*, row: JointRecipe, digest: str, reports: int) -> bytes:
         Problem: it is another list, or has fewer reports than the recipe's cohort.
     """
     row = JointRecipe.objects.select_for_update().get(pk=row.pk)
+    if row.state == State.ENDED:
+        raise conflict(f"The recipe has ended: {row.outcome}")
     digests = bytes(row.digests)
     accepted = AcceptedList.of(
         row.identifier, row.reports, [digests[at : at + 32] for at in range(0, len(digests), 32)]
     )
     if (digest, reports) != (accepted.digest, accepted.reports):
         raise refused("list: must be that of all parts that were checked.")
-    if row.state == State.ENDED:
-        raise conflict(f"The recipe has ended: {row.outcome}")
     cohort_size = recipe_of(row.document).calibrated_statistic.parameters.as_dict()["cohort_size"]
     if reports < cohort_size:
         raise refused(f"reports: must be at least the cohort size of {cohort_size}, not {reports}.")
@@ -160,20 +170,16 @@ def _require_logged(row: JointRecipe, encoded: bytes) -> None:
 
 @transaction.atomic
 def recipe_end(*, row: JointRecipe, reason: str, now: datetime) -> None:
-    """Delete our half of the key, and the sum. Idempotent."""
+    """Delete our half of the key, the sum, and our part of its decryption. Idempotent."""
     row = JointRecipe.objects.select_for_update().get(pk=row.pk)
     if row.state == State.ENDED:
         return
     secret_erase(row.sealed)
+    details = {"reason": reason[:REASON_LENGTH], "given": row.part is not None}
     row.state, row.outcome, row.ended_at = State.ENDED, reason[:REASON_LENGTH], now
-    row.sealed, row.total, row.digests = None, b"", b""
+    row.sealed, row.part, row.total, row.digests = None, None, b"", b""
     row.save()
-    entry_append(
-        action=RECIPE_ENDED,
-        subject=row.identifier,
-        actor=None,
-        details={"reason": row.outcome, "given": row.part is not None},
-    )
+    entry_append(action=RECIPE_ENDED, subject=row.identifier, actor=None, details=details)
     log_truncate_on_commit()
 
 

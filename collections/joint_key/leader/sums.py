@@ -160,12 +160,13 @@ def _send(row: JointSum, helper: PeerClient, has_time: Callable[[], bool]) -> No
     """Part by part; after the last one, both signatures of the list."""
     recipe = row.recipe
     identifier = str(recipe.identifier)
-    while has_time():
+    # Another process may end it at any moment.
+    while row.state == State.SENDING and has_time():
         content, last = accepted_part(recipe, after=bytes(row.last_nonce))
         digests = bytes(row.digests)
         if not content:
             _list(row, helper)
-            return
+            continue
         part_check(helper, identifier=identifier, number=len(digests) // 32, content=content)
         reports, total = part_total(content)
         _change(

@@ -6,6 +6,7 @@ from panprivacy.accounting.trust import Trust
 from recipes.models import Recipe
 from reports.models import AcceptedReport
 from reports.operations import rejections_by_reason
+from reports.proven_rows import INVALID_PROOF
 from results.aggregation.operations import progress_of, sum_forget, sum_of
 from results.aggregation.tasks import sum_advance
 from results.models import Release
@@ -52,9 +53,10 @@ class JointKeyCollection(CollectionModel):
 
     def progress(self, recipe: Recipe) -> Progress:
         progress, servers, row = progress_of(recipe), servers_named(recipe), _row(recipe)
-        leader = ServerProgress(
-            name="Leader", counted=progress.summed, public_rejections=rejections_by_reason(recipe)
-        )
+        rejected = rejections_by_reason(recipe)
+        # What was checked, but for proofs that do not hold; none of it once the sum is deleted.
+        counted = max(0, progress.summed - rejected.get(INVALID_PROOF, 0))
+        leader = ServerProgress(name="Leader", counted=counted, public_rejections=rejected)
         helper = ServerProgress(
             name="Helper",
             url=servers.helper_url,

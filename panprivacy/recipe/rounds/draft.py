@@ -22,6 +22,7 @@ from panprivacy.recipe.rounds.privacy import (
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import TRUST_MODELS
 
 ROUNDS = Description(
     label="Rounds",
@@ -107,6 +108,8 @@ class RoundsDraft(Repetition):
         if not isinstance(public_input, bool):
             raise FieldError(PUBLIC_INPUT, f"must be true or false, not {as_typed(public_input)}")
         recipe = RecipeDraft.from_mapping(members)
+        if not TRUST_MODELS[recipe.trust].has_rounds:
+            raise FieldError("rounds", f"must be left out under {recipe.trust}")
         if recipe.hidden_count is not None:
             raise FieldError("hidden_count", "must be left out: rounds reveal how many devices took part")
         if recipe.target is not None:

@@ -73,12 +73,15 @@ class Servers(ABC):
     has_segments: ClassVar[bool] = True
     """Whether its recipes may ask by segment."""
 
+    has_rounds: ClassVar[bool] = True
+    """Whether its recipes may be rounds of another document."""
+
     admits_by_token: ClassVar[bool] = False
     """Whether every report must come with a token."""
 
-    binds_tokens: ClassVar[bool] = False
-    """Whether a token is good for one report only, which its device signed: then no server can put another
-    report under a token that it received (`panprivacy.recipe.token`)."""
+    report_signature_bytes: ClassVar[int] = 0
+    """Length of a device's signature of its report, which it shows with its token: then no server can put
+    another report under a token that it received (`panprivacy.recipe.token`). 0 if devices sign none."""
 
     publishes_reports: ClassVar[bool] = False
     """Whether accepted reports are kept, with their tokens, so that others recompute the result."""

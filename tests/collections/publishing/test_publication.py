@@ -374,7 +374,8 @@ def test_reports_for_one_server_are_refused_and_sent_on(client: Client, name: st
 def test_settings_name_helper_and_shuffler(settings: Any) -> None:
     settings.SHUFFLER_URL, settings.SHUFFLER_KEY = shuffled.SHUFFLER_URL, bytes(32)
     found = {trust: partner.url for trust, partner in configured_partners().items()}
-    assert found == {Trust.TWO_SERVER: scene.HELPER_URL, Trust.SHUFFLER: shuffled.SHUFFLER_URL}
+    helpers = dict.fromkeys((Trust.TWO_SERVER, Trust.JOINT_KEY), scene.HELPER_URL)
+    assert found == helpers | {Trust.SHUFFLER: shuffled.SHUFFLER_URL}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from panprivacy.device.__main__ import main
 from panprivacy.device.algorithm import ParticipationOverError, Phase
 from panprivacy.device.client import AlreadyJoinedError, Device
 from panprivacy.device.state_file import DoneState
+from tests.panprivacy.device.joint_key import JointServer
 from tests.panprivacy.device.server import VERIFICATION_KEY
 from tests.panprivacy.device.shuffler import SHUFFLER_KEY, MemoryShuffler
 from tests.panprivacy.device.two_servers import HELPER_KEY, MemoryPair
@@ -30,7 +31,9 @@ SERVERS: dict[str, dict[str, Any]] = {
     "funnel": FUNNEL,
     "tokens": {"tokens": True},
     "two servers": {},
+    "joint key": {},
 }
+PAIRS = {"two servers": MemoryPair, "joint key": JointServer}
 
 
 def shown(path: Path, capsys: Any, *options: str) -> str:
@@ -48,8 +51,8 @@ def json_of(path: Path, capsys: Any) -> dict[str, Any]:
 def test_view_after_every_step_has_the_same_bytes_for_all_events(
     name, make_server, tmp_path, monkeypatch, capsys
 ):
-    server = MemoryPair() if name == "two servers" else make_server(**SERVERS[name])
-    helper = {"helper_key": HELPER_KEY} if name == "two servers" else {}
+    server = PAIRS[name]() if name in PAIRS else make_server(**SERVERS[name])
+    helper = {"helper_key": HELPER_KEY} if name in PAIRS else {}
     folders = [tmp_path / each for each in ("quiet", "eventful")]
     seen: list[list[str]] = [[], []]
     for folder, events, outputs in zip(folders, ((0, 0, 0, 0), (1, 1, 0, 1)), seen, strict=True):

@@ -14,13 +14,18 @@ from hypothesis import strategies as st
 
 from panprivacy.accounting import noisy_count
 from panprivacy.accounting.trust import Trust
+from panprivacy.device.transport import WireReport
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.planning.expectation import device_bytes, expectation_of, expected_reports
 from panprivacy.planning.proposal import Proposal
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.recipe.accepted_list import SHOWN_BYTES
+from panprivacy.recipe.request_bytes import published_report_bytes
+from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 from panprivacy.statistics.trust_models.single_server import OneServer
 from panprivacy.statistics.trust_models.two_server import TwoServers
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
+from tests.panprivacy.recipe.joint_key_scene import joint_recipe
 
 from .proposals import EVERY, proposal
 
@@ -109,6 +114,20 @@ def test_device_bytes_with_two_servers_are_those_of_a_real_state():
     expected = device_bytes(mechanism, DEFAULT_SCHEME, TwoServers)
     assert expected.state == sum(len(bytes(ciphertext)) for ciphertext in state)
     assert expected.report >= 3 * key.ciphertext_bytes
+
+
+def test_device_bytes_with_a_joint_key_are_those_of_a_real_report():
+    joint = joint_recipe(random.Random(1))
+    record = joint.report(1, random.Random(1))
+    token, bit = record[:SHOWN_BYTES], record[SHOWN_BYTES:]
+    expected = device_bytes(joint.recipe.calibrated_statistic, DEFAULT_SCHEME, JointKeyServers)
+    assert expected.state == len(bit)
+    members = WireReport(bytes(16), (bit,)).members("ciphertexts")
+    assert expected.report == len(json.dumps(members))
+    with_token = WireReport(bytes(16), (bit,), token).members("ciphertexts")
+    assert expected.report + expected.token == len(json.dumps(with_token))
+    body = len(json.dumps(with_token))
+    assert body <= published_report_bytes(joint.recipe) <= body + 1_000
 
 
 def by_segment(segments: list[str], **members: Any) -> Proposal:

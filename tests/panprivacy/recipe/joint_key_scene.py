@@ -49,7 +49,9 @@ class JointRecipe:
         return sorted(made, key=lambda record: record[18:34])
 
 
-def joint_recipe(source: random.Random, *, helper_key: bytes = STRANGERS_KEY, **changes: Any) -> JointRecipe:
+def joint_recipe(
+    source: random.Random, *, helper_key: bytes = STRANGERS_KEY, simulation: bool = False, **changes: Any
+) -> JointRecipe:
     """Both servers' halves made in one place."""
     draft = drafted(trust="joint_key", **changes)
 
@@ -60,7 +62,7 @@ def joint_recipe(source: random.Random, *, helper_key: bytes = STRANGERS_KEY, **
             keys=(halves[0], halves[1]),
             strings=(strings[0], strings[1]),
         )
-        return draft.publish(servers, NOW, admission=token_admission())
+        return draft.publish(servers, NOW, simulation=simulation, admission=token_admission())
 
     blank = published([bytes(KEY_BYTES), bytes([1] * KEY_BYTES)], [bytes(STRING_BYTES)] * 2)
     context = document_context(blank.document)

@@ -1,6 +1,7 @@
 """Who publishes a recipe and every device that answers it agree on how long its requests are."""
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.request_bytes import published_report_bytes, report_bytes
 from panprivacy.statistics.trust_models import Servers
+from tests.panprivacy.recipe import scene
+from tests.panprivacy.recipe.joint_key_scene import joint_recipe
 from tests.panprivacy.recipe.test_token import NOW, drafted, one_server, shuffled, token_admission
 from tests.panprivacy.statistics.test_servers import two_servers
 
@@ -33,6 +36,12 @@ def published(servers: Servers, admission: str, **members: Any) -> tuple[RecipeD
 )
 def test_devices_find_a_request_as_long_as_who_published_the_recipe(servers, members, admission):
     draft, recipe = published(servers, admission, **members)
+    assert published_report_bytes(recipe) == report_bytes(draft, recipe.calibrated_statistic)
+
+
+def test_devices_with_a_joint_key_find_a_request_as_long_too():
+    recipe = joint_recipe(random.Random(1)).recipe
+    draft = scene.drafted(trust="joint_key")
     assert published_report_bytes(recipe) == report_bytes(draft, recipe.calibrated_statistic)
 
 

@@ -21,6 +21,7 @@ from panprivacy.statistics.trust_models.members import RecipeVerificationError
 from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from panprivacy.statistics.trust_models.single_server import OneServer
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
+from tests.panprivacy.recipe.joint_key_scene import joint_recipe
 from tests.panprivacy.statistics.test_servers import LEADER_KEY, OTHER_KEY, public_key, two_servers
 from tests.refusals import field_refused
 from tests.tokens import ISSUER_KEY, STRANGERS_KEY, issued_token, token_admission
@@ -253,8 +254,9 @@ def shuffled() -> PublishedRecipe:
         (RECIPE, b""),
         (with_tokens(two_servers()), b"leader.example,helper.example"),
         (shuffled(), b"shuffler.example:8443"),
+        (joint_recipe(SOURCE).recipe, b"helper.example"),
     ],
-    ids=["one server", "two servers", "shuffler"],
+    ids=["one server", "two servers", "shuffler", "joint key"],
 )
 def test_challenge_follows_from_the_document_and_names_who_verifies(recipe, hosts):
     identifier = bytes.fromhex(recipe.identifier)

@@ -242,7 +242,7 @@ def test_recipe_page_leads_analysts_to_a_form_filled_in_from_it(signed_in: Clien
 def test_edited_fields_are_marked_and_listed_before_publishing(signed_in: Client) -> None:
     recipe = published_recipe(epsilon=2.0)
     # A browser sends every choice, also those that the recipe's file leaves out.
-    untouched = {"admission": "open", "relay": "", "trust": "single_server"}
+    untouched = {"admission": "open", "relay": "", "trust": "single_server", "bundle": "public"}
     data = form_data(name="Crash counter", steps="4", epsilon="1.25", cohort_size="5", **untouched)
     form = page_text(signed_in.post(again_url(recipe), {**data, "action": "preview"}))
     assert 'id="mark_epsilon">Changed; it was 2.<' in form

@@ -34,7 +34,7 @@ from tests.collections.shuffle.analyzer.scene import (
     shuffle_recipe,
     statistic_of,
 )
-from tests.concurrency import KilledError, in_thread
+from tests.concurrency import KilledError, in_thread, waits_for_lock
 from tests.driving import collections_advance
 from tests.patience import PATIENCE
 from web.transport import REQUEST_SECONDS
@@ -405,18 +405,7 @@ def test_batch_that_is_asked_for_while_its_recipe_ends_blocks_nothing() -> None:
     with transaction.atomic():
         Recipe.objects.select_for_update().get(pk=recipe.pk)
         asking = in_thread(lambda: fetch_begin(recipe=recipe, now=now))
-        assert wait_until(_waits_for_lock, PATIENCE)
+        assert wait_until(waits_for_lock, PATIENCE)
         fetch_end(recipe=recipe, reason="it was withheld", now=now)
     asking.join(PATIENCE)
     assert BatchFetch.objects.get().deletion_reason == "it was withheld"
-
-
-def _waits_for_lock() -> bool:
-    """Whether another connection to this database waits for a lock."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")  # it is kept within a transaction
-        cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock')"
-        )
-        return bool(cursor.fetchone()[0])

@@ -37,11 +37,11 @@ def assert_nothing_is_published() -> None:
         assert not model.objects.exists()
 
 
-@pytest.mark.parametrize("trust", [Trust.TWO_SERVER, Trust.SHUFFLER])
+@pytest.mark.parametrize("trust", [Trust.TWO_SERVER, Trust.JOINT_KEY, Trust.SHUFFLER])
 def test_other_servers_sign_the_same_document_as_the_issuer(trust: Trust) -> None:
     issuer = FakeIssuer()
-    if trust == Trust.TWO_SERVER:
-        members, partners = recipe_members(trust="two_server"), two_servers.partners()
+    if trust != Trust.SHUFFLER:
+        members, partners = recipe_members(trust=trust.value), {trust: two_servers.partner()}
     else:
         members, partners = shuffle_members(), shuffled.partners()
     recipe = recipe_publish_file(
