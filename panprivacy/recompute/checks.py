@@ -192,7 +192,8 @@ class Recomputation:
             self._order.add(tokens.nonces)
             self._digests.append(tokens.digest)
             self._progress("tokens", self._order.reports, self.bundle.reports)
-        return f"The issuer signed all {self.bundle.reports:,} tokens for this recipe, and each device its report."
+        reports = self.bundle.reports
+        return f"The issuer signed all {reports:,} tokens for this recipe, and each device its report."
 
     def _reports(self) -> str:
         listed = self.bundle.accepted
