@@ -192,7 +192,8 @@ class Recomputation:
             self._order.add(tokens.nonces)
             self._digests.append(tokens.digest)
             self._progress("tokens", self._order.reports, self.bundle.reports)
-        return f"The issuer signed all {self.bundle.reports:,} tokens for this recipe."
+        reports = self.bundle.reports
+        return f"The issuer signed all {reports:,} tokens for this recipe, and each device its report."
 
     def _reports(self) -> str:
         listed = self.bundle.accepted
@@ -239,7 +240,8 @@ class Recomputation:
     def _list_in_log(self) -> str:
         bundle = self.bundle
         entry, sentence = self._entry(bundle.list_proof, LISTED)
-        if _details(entry) != {"list": bundle.accepted.digest, "reports": bundle.accepted.reports}:
+        details, listed = _details(entry), bundle.accepted
+        if (details.get("list"), details.get("reports")) != (listed.digest, listed.reports):
             raise CheckError("the log has another list of this recipe")
         for other in (bundle.recipe_proof, bundle.result_proof):
             _require_same_log(bundle.list_proof.checkpoint, other.checkpoint)
