@@ -169,7 +169,10 @@ class Recomputation:
         return f"The identifier {recipe.identifier} is its hash, and the site's key {where} signed it."
 
     def _helpers_signature(self) -> str:
-        self._require_signed_by("helper", self.servers.helper_verification_key, self.bundle.helper_signature)
+        key = self.servers.helper_verification_key
+        if key == self.bundle.site_key.public_bytes_raw():
+            raise CheckError("the recipe names the site itself as its helper: one server is not two")
+        self._require_signed_by("helper", key, self.bundle.helper_signature)
         return f"The helper that the recipe names, {self.servers.helper_url}, signed it."
 
     def _issuers_signature(self) -> str:

@@ -24,6 +24,7 @@ from benchmarks.one_server_and_device import (
     copies_advantage,
     copies_simulated,
 )
+from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.protocols.joint_key.groups import G1, plus_1
 from panprivacy.protocols.joint_key.proven_bits import ProvenBit, all_hold, fresh
 
@@ -78,13 +79,16 @@ def test_copies_give_what_the_coins_of_others_leave() -> None:
     assert copies_advantage(1.0, 10_000, 50) == pytest.approx(0.427, abs=1e-3)
 
 
-def test_state_that_an_intruder_broke_shows_the_event_without_a_key() -> None:
-    """Not protected: an intruder who writes. A step carries a proof that does not hold into one that does not
-    hold, and an event replaces it by one that does."""
+def test_device_does_not_go_on_from_a_state_that_an_intruder_broke() -> None:
+    """A step would carry a proof that does not hold into one that does not hold, and an event replaces it by
+    one that does: without a key the intruder would see which."""
     scene = JointKeyScene(SOURCE)
     key, state = scene.device_key(SOURCE), fresh(scene.joint, 0, SOURCE)
+    key.require_kept([state])
     broken = replace(state, theta=(plus_1(state.theta[0], (G1, G1)), state.theta[1]))
     for event in (False, True):
         after = key.replace_or_rerandomize(event, 1, broken, SOURCE, rerandomizations=1)
         read = ProvenBit.decode(bytes(key.rerandomize(after, SOURCE)))
         assert all_hold(scene.joint, [read], SOURCE) is event
+    with pytest.raises(InvalidCiphertextError, match="it was changed"):
+        key.require_kept([broken])

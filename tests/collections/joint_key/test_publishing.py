@@ -217,7 +217,6 @@ def test_strings_are_committed_to_once() -> None:
         ({"cohort_size": 2}, "cohort_size: this helper takes cohorts of at least 3"),
         ({"named": {"helper_url": "https://other.example"}}, f"helper.url: must be {HELPER_URL}"),
         ({"named": {"helper_verification_key": STRANGERS_KEY}}, "helper.verification_key: must be ours"),
-        ({"place": RoundPlace(of="0" * 64, number=1)}, "round: must be left out under joint_key"),
     ],
 )
 def test_recipe_in_which_the_helper_takes_no_part_is_refused(asked: dict[str, Any], words: str) -> None:
