@@ -329,12 +329,11 @@ class RecipeForm(forms.Form):
         members = {**given, **times, "statistic": self.mechanism.statistic}
         members = {name: value for name, value in members.items() if name not in self.repeated}
         trust = given.get("trust")
-        if trust is not None:
-            # These are there for other trust models.
-            if not TRUST_MODELS[trust].encrypts(self.mechanism):
-                members.pop("encryption", None)
-            if not TRUST_MODELS[trust].publishes_reports:
-                members.pop(BUNDLE, None)
+        # These are there for other trust models. One that is refused is not among what is given.
+        if trust is not None and not TRUST_MODELS[trust].encrypts(self.mechanism):
+            members.pop("encryption", None)
+        if trust is None or not TRUST_MODELS[trust].publishes_reports:
+            members.pop(BUNDLE, None)
         return members
 
     def add_field_error(self, error: FieldError) -> None:

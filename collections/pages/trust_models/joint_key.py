@@ -10,8 +10,8 @@ from panprivacy.formats import base64_text
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
 EXPERIMENTAL = (
-    "This is experimental: its proof of security has had no outside review. A later quantum computer "
-    "could break it."
+    "This is experimental: its proof of security has had no outside review. Quantum computers could break "
+    "its encryption."
 )
 
 
@@ -62,7 +62,7 @@ JOINT_KEY = ShownTrustModel(
             True,
         ),
         Adversary(
-            "Someone who copies what is on a device, and has tokens of their own",
+            "Someone who copies a device's state, and has tokens",
             "can add the copied answer to the total once more for each token, behind the noise of all others",
             False,
             opens_device=True,
@@ -92,8 +92,7 @@ JOINT_KEY = ShownTrustModel(
         ),
     ),
     breach="Until the result, an attacker who controls both servers reads each answer as its device sent it. "
-    "One who controls a single server reads none. A later quantum computer could decrypt the reports that "
-    "are kept.",
+    "One who controls a single server reads none. Later quantum computers could decrypt kept reports.",
     observers=replace(
         TWO_SERVER.observers,
         headings={
