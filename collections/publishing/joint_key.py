@@ -28,7 +28,6 @@ from panprivacy.statistics.trust_models.joint_key import (
     STRING_BYTES,
     JointKeyServers,
     document_context,
-    library_missing,
     role_context,
 )
 from partners.client import PeerUnavailableError
@@ -37,7 +36,7 @@ from partners.partner import Partner
 from partners.request_ids import REQUEST_BYTES
 from partners.roles import HELPER
 from publishing.agreement import asked, not_under, partner_of, require_signed
-from publishing.interface import Partners, Prepared, TrustModel, Wish
+from publishing.interface import Prepared, TrustModel, Wish
 from recipes.models import PartnerSignature, Recipe, RecipeKey
 from reports.proven_rows import ProvenRows
 from storage.sealing import secret_seal
@@ -66,9 +65,6 @@ class JointKeyModel(TrustModel):
 
     trust = Trust.JOINT_KEY
     partner = HELPER
-
-    def unavailable(self, partners: Partners) -> str:
-        return super().unavailable(partners) or library_missing()
 
     def prepare(self, wish: Wish) -> Prepared:
         partner = partner_of(self.trust, HELPER, wish.partners)

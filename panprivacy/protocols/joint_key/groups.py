@@ -9,13 +9,9 @@ not covered.
 import hashlib
 import random
 from collections.abc import Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING or find_spec("py_arkworks_bls12381") is not None:
-    from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
-else:
-    from panprivacy.protocols.joint_key.missing import GT, G1Point, G2Point, Scalar
+from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 
 __all__ = ["GT", "G1Point", "G2Point", "Scalar"]
 

@@ -25,7 +25,6 @@ from panprivacy.protocols.joint_key.keys import (
     string_half,
 )
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.statistics.trust_models.joint_key import (
     KEY_BYTES,
@@ -63,15 +62,12 @@ class Leader:
     """One that makes a recipe's key step by step, and may cheat at each.
 
     Args:
-        place: among rounds.
         named: fields of the servers in the document, instead of the helper's own.
         changes: to the draft.
     """
 
-    def __init__(self, place: RoundPlace | None = None, named: dict[str, Any] | None = None, **changes: Any):
+    def __init__(self, named: dict[str, Any] | None = None, **changes: Any):
         self.draft = drafted(trust="joint_key", **changes)
-        if place is not None:
-            self.draft = self.draft.having(round=place)
         self.request = secrets.token_bytes(16)
         self.blank = JointKeyServers(
             **{"helper_url": HELPER_URL, "helper_verification_key": HELPER_KEY} | (named or {}),
