@@ -50,7 +50,7 @@ class JointPublicKey(PublicKey):
     def __init__(self, joint: JointKey) -> None:
         self.joint = joint
         # Read from bytes, as the states that are rerandomized: the library's points have several forms, and
-        # a clock could tell them apart.
+        # a clock could distinguish them.
         self._sources = {bit: ProvenBit.decode(bytes(public_state(joint, bit))) for bit in (0, 1)}
 
     def encrypt(
@@ -95,7 +95,7 @@ class JointPublicKey(PublicKey):
         """That every proof holds.
 
         An intruder who writes to a device could break the proof: rerandomizing leaves it broken, an event
-        makes a fresh one that holds, and anyone sees which. So a device does not go on from such a state. The
+        makes a fresh one that holds, and the intruder sees which. So a device does not go on from such a state. The
         check's weights are hashes of what is checked: a wrong proof passes with probability 3·2^−128 for each
         that the intruder tries.
         """
