@@ -16,7 +16,8 @@ from joint_key.helper.models import JointRecipe
 from joint_key.helper.sums import part_check
 from joint_key.leader.actions import LIST_ACCEPTED
 from joint_key.leader.models import JointSum
-from joint_key.leader.sums import helper_of, sum_drive
+from joint_key.leader.sums import REQUESTS_SECONDS, helper_of, sum_drive, sums_take
+from joint_key.leader.tasks import drive_sum
 from log.audit.models import Entry
 from log.audit.registry import Action
 from log.public_log.selectors import proof_of_action
@@ -473,5 +474,45 @@ def test_leader_and_helper_killed_at_any_statement_count_once(every: int) -> Non
         else:
             break
     assert number > 30
+    settle()
+    assert_counted_once(recipe)
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(REQUESTS_SECONDS, 1), (REQUESTS_SECONDS * 0.4, 3)])
+def test_task_begins_no_request_after_its_time(two_parts: Recipe, seconds: float, most: int) -> None:
+    """Each request takes so many seconds, on a clock of its own; the next task continues."""
+    steady, tasks = 0.0, []
+
+    def slow(*request: Any) -> Answer:
+        nonlocal steady
+        steady += seconds
+        tasks[-1] += 1
+        return reached(*request)
+
+    for _ in range(2):
+        reports_take()
+    while not tasks or tasks[-1]:
+        tasks.append(0)
+        row = JointSum.objects.select_related("recipe").get()
+        sum_drive(row=row, helper=helper_of(two_parts, slow), now=timezone.now(), clock=lambda: steady)
+        assert row.failing_since is None
+        integrate()
+    # Two parts, the list and the decryption.
+    assert (max(tasks), sum(tasks)) == (most, 4)
+    settle()
+    assert_counted_once(two_parts)
+
+
+def test_message_of_an_older_lease_asks_nothing() -> None:
+    """Its worker came too late: another has the row."""
+    recipe = closed()
+    for _ in range(2):
+        reports_take()
+    now = timezone.now()
+    older = sums_take(now=now)
+    sums_take(now=older.until)
+    # With the network of a real site: a request would fail, and be noted.
+    drive_sum(older.rows[0], older.until.isoformat())
+    assert sum_of(recipe).attempts == 0
     settle()
     assert_counted_once(recipe)
