@@ -90,11 +90,17 @@ def sum_begin(*, recipe: Recipe, now: datetime) -> None:
         JointSum.objects.get_or_create(recipe=recipe, defaults={"send_after": now})
 
 
-def sum_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
-    """Have the helper delete its key, in the transaction that ends the recipe."""
+def sum_end(*, recipe: Recipe, reason: str, keep: bool, now: datetime) -> None:
+    """Have the helper delete its key, in the transaction that ends the recipe.
+
+    Args:
+        keep: whether there is a result; else the decryption is deleted here, too.
+    """
     row, _ = JointSum.objects.select_for_update().get_or_create(recipe=recipe, defaults={"send_after": now})
     if row.state in {State.SENDING, State.LISTED}:
         row.state, row.refusal = State.REFUSED, "the collection was ended"
+    if not keep:
+        row.total, row.leader_part, row.helper_part, row.count = b"", None, None, None
     row.deletion_reason, row.send_after = reason[:200], now
     row.save()
 

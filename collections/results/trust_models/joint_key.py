@@ -45,10 +45,11 @@ class JointKeyCollection(CollectionModel):
         return Sum((stored(row.count),), row.reports) if row.state == State.COUNTED else None
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
-        """The accepted reports stay if there is a result: others recompute it from them."""
+        """Accepted reports and the decryption stay if there is a result: others recompute it from them."""
         sum_forget(recipe=recipe)
-        sum_end(recipe=recipe, reason=outcome, now=clock.database_now())
-        if not Release.objects.filter(recipe=recipe, outcome=Release.Outcome.RELEASED).exists():
+        released = Release.objects.filter(recipe=recipe, outcome=Release.Outcome.RELEASED).exists()
+        sum_end(recipe=recipe, reason=outcome, keep=released, now=clock.database_now())
+        if not released:
             AcceptedReport.objects.filter(recipe=recipe).delete()
 
     def progress(self, recipe: Recipe) -> Progress:

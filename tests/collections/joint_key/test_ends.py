@@ -22,6 +22,7 @@ from results.models import Release
 from results.operations import result_withhold
 from simulations.installation.services import wait_until
 from tests.collections.joint_key.scene import (
+    BITS,
     closed,
     joint_recipe,
     listed,
@@ -105,6 +106,20 @@ def test_result_is_given_up_if_the_helper_is_gone(begun: bool) -> None:
     assert Entry.objects.filter(action="joint_part_given").count() == 0
 
 
+def test_result_that_is_held_and_then_withheld_leaves_no_count() -> None:
+    recipe = closed()
+    settle(issued=1)
+    row = sum_of(recipe)
+    assert (row.state, row.count) == (JointSum.State.COUNTED, sum(BITS))
+    assert there(recipe).part is not None
+    result_withhold(recipe=recipe, reason="somebody made tokens", actor=None)
+    row = sum_of(recipe)
+    assert (row.count, row.leader_part, row.helper_part, bytes(row.total)) == (None, None, None, b"")
+    settle(issued=1)
+    assert there(recipe).part is None
+    assert [details["given"] for details in ended()] == [True]
+
+
 def test_recipe_without_reports_ends_at_both() -> None:
     recipe = recipe_close(recipe=joint_recipe(), actor=None)
     settle(ticks=2)
@@ -161,6 +176,6 @@ def test_sum_that_begins_while_its_recipe_ends_blocks_nothing() -> None:
         Recipe.objects.select_for_update().get(pk=recipe.pk)
         beginning = in_thread(lambda: sum_begin(recipe=recipe, now=now))
         assert wait_until(waits_for_lock, PATIENCE)
-        sum_end(recipe=recipe, reason="it was withheld", now=now)
+        sum_end(recipe=recipe, reason="it was withheld", keep=False, now=now)
     beginning.join(PATIENCE)
     assert JointSum.objects.get().deletion_reason == "it was withheld"

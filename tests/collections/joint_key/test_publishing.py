@@ -8,9 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.db import connection
+from django.test import Client, override_settings
 from django.utils import timezone
 
+from joint_key.helper import keys as helper_keys
 from joint_key.helper.keys import UNUSED_KEY_LIFETIME
 from joint_key.helper.models import JointRecipe, WaitingKey
 from joint_key.helper.sums import upkeep
@@ -48,6 +50,7 @@ from tests.collections.publishing.scene import (
     reached,
     verification_key_of,
 )
+from tests.concurrency import at_once
 from tests.factories import recipe_members
 from tests.panprivacy.recipe.scene import NOW, drafted
 from tests.refusals import field_refused
@@ -145,6 +148,26 @@ def test_halves_differ_for_every_request() -> None:
     assert first.context == second.context
     assert first.theirs != second.theirs
     assert first.their_string != second.their_string
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
+def test_recipe_that_is_joined_twice_at_once_is_signed_twice() -> None:
+    leader = Leader().made()
+    recipe = leader.recipe()
+
+    def join() -> bytes:
+        return helper_keys.recipe_join(
+            identifier=recipe.identifier,
+            document=recipe.canonical.decode(),
+            request=leader.request,
+            now=timezone.now(),
+        )
+
+    with override_settings(SIGNING_KEY=HELPER_SIGNING_KEY, SMALLEST_COHORT=3):
+        first, second = at_once(join, join)
+    assert first == second
+    assert JointRecipe.objects.count() == 1
 
 
 CHEATS: dict[str, tuple[Callable[[Leader], Any], str]] = {

@@ -271,6 +271,7 @@ def test_work_of_a_deleted_simulation_does_nothing() -> None:
 def test_recipe_of_other_servers_is_simulated_in_public_only() -> None:
     for changes, named in (
         ({"trust": "two_server"}, "helper"),
+        ({"trust": "joint_key"}, "helper"),
         ({"admission": "token"}, "issuer"),
         ({"relay": True}, "relay"),
     ):
