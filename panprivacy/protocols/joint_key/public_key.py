@@ -95,9 +95,9 @@ class JointPublicKey(PublicKey):
         """That every proof holds.
 
         An intruder who writes to a device could break the proof: rerandomizing leaves it broken, an event
-        makes a fresh one that holds, and the intruder sees which. So a device does not go on from such a state. The
-        check's weights are hashes of what is checked: a wrong proof passes with probability 3·2^−128 for each
-        that the intruder tries.
+        makes a fresh one that holds, and the intruder sees which. So a device does not go on from such a
+        state. The check's weights are hashes of what is checked: a wrong proof passes with probability
+        3·2^−128 for each that the intruder tries.
         """
         for each in map(_own, ciphertexts):
             if not all_hold(self.joint, [each], SeededSource(_KEPT + self.joint.encode() + bytes(each))):
