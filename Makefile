@@ -192,9 +192,11 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/streams.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner
+	$(RUN) -m benchmarks.recompute
 	$(RUN) -m benchmarks.hpke
 	$(RUN) -m benchmarks.previews
 	$(RUN) -m benchmarks.two_server
+	$(RUN) -m benchmarks.trust_costs
 	$(RUN) -m benchmarks.shuffle
 	$(RUN) -m benchmarks.admission
 	$(RUN) -m benchmarks.admission_reports

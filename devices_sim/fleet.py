@@ -18,12 +18,13 @@ from devices_sim.devices import simulated_class
 from devices_sim.devices.interface import TrueAnswer
 from devices_sim.fleet_attributes import FleetAttributes, require_attributes
 from devices_sim.fleet_result import FleetResult
-from devices_sim.fleet_tokens import FleetToken, FleetTokens
+from devices_sim.fleet_tokens import FleetTokens
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
 from devices_sim.workloads.segments import checked_weights, in_segments
 from panprivacy.device.client import RecipeRefusedError, is_in_target
 from panprivacy.device.shuffler_upload import BATCH_FULL
+from panprivacy.device.tokens import TokenState
 from panprivacy.device.transport import (
     HttpTransport,
     RecipeNotOpenError,
@@ -195,12 +196,12 @@ def run_buckets(
                 result.sampled += 1
                 result.rejected[BATCH_FULL] += 1
                 continue
-            report = devices.report(device_data, source, None if token is None else token.nonce)
+            report = devices.report(device_data, source, None if token is None else token.report_nonce)
             if report is not None:
                 result.sampled += 1
                 if recipe.round is not None:
                     result.took_part.add(name)
-                batcher.add(tokens.shown(report, token), answer)
+                batcher.add(report if token is None else token.shown(report), answer)
         batcher.flush()
     result.device_seconds = time.monotonic() - started - result.submit_seconds
     return result
@@ -208,7 +209,7 @@ def run_buckets(
 
 def _token(
     tokens: FleetTokens, source: random.Random, *, has_one_cohort: bool
-) -> tuple[FleetToken | None, bool]:
+) -> tuple[TokenState | None, bool]:
     """The device's token, and whether the recipe had all its users before: there is none then."""
     try:
         return tokens.obtained(source), False

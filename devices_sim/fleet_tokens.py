@@ -2,21 +2,12 @@
 
 import random
 import time
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from panprivacy.device.identity import identity_drawn
-from panprivacy.device.tokens import TokenClient, token_drawn
-from panprivacy.device.transport import Closable, Transport, WireReport
+from panprivacy.device.tokens import TokenClient, TokenState, token_drawn
+from panprivacy.device.transport import Closable, Transport
 from panprivacy.recipe.document import PublishedRecipe
-
-
-@dataclass(frozen=True)
-class FleetToken:
-    """A token (354 bytes) and the nonce (16 bytes) of the report that it is good for."""
-
-    token: bytes
-    nonce: bytes
 
 
 class FleetTokens(Closable):
@@ -31,7 +22,7 @@ class FleetTokens(Closable):
         self._recipe = recipe
         self._client = None if recipe.admission is None else TokenClient(recipe, transport)
 
-    def obtained(self, random_source: random.Random) -> FleetToken | None:
+    def obtained(self, random_source: random.Random) -> TokenState | None:
         """A fresh device's token; None if the recipe needs no token.
 
         Args:
@@ -44,14 +35,9 @@ class FleetTokens(Closable):
             return None
         key = identity_drawn(random_source)
         state = token_drawn(self._recipe, random_source, now=datetime.now(UTC))
-        done = self._client.obtained(
+        return self._client.obtained(
             state, key, lambda _: None, random_source=random_source, created=int(time.time())
         )
-        return FleetToken(done.token, done.report_nonce)
-
-    def shown(self, report: WireReport, token: FleetToken | None) -> WireReport:
-        """The report with the device's token, if it has one."""
-        return report if token is None else replace(report, token=token.token)
 
     def close(self) -> None:
         if self._client is not None:

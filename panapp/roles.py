@@ -94,6 +94,7 @@ _SITE_METRICS = (
     "dap.metrics.TasksCollector",
     "dap.leader.metrics.LeaderCollector",
     "shuffle.analyzer.metrics.FetchesCollector",
+    "joint_key.leader.metrics.SumsCollector",
 )
 _SITE_MAY_HAVE = (
     ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY"),

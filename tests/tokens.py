@@ -32,8 +32,13 @@ def token_admission(seed: int = 0, **changes: Any) -> TokenAdmission:
     return TokenAdmission(**(members | changes))
 
 
-def issued_token(recipe: PublishedRecipe, source: random.Random, seed: int = 0) -> Token:
-    """A token of this recipe, signed by `seeded_key(seed)`."""
+def issued_token(
+    recipe: PublishedRecipe, source: random.Random, seed: int = 0, nonce: bytes | None = None
+) -> Token:
+    """A token of this recipe, signed by `seeded_key(seed)`; with this nonce, 32 bytes, or one that is
+    drawn."""
     key = seeded_key(seed)
-    pending = issuance.ask(key.public, challenge(recipe), source)
+    drawn, salt = source.randbytes(32), source.randbytes(48)
+    factor = source.randrange(1, key.public.n)
+    pending = issuance.ask_with(key.public, challenge(recipe).digest, nonce or drawn, salt, factor)
     return pending.finish(issuance.issue(key, pending.request, source))

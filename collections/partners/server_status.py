@@ -13,7 +13,7 @@ from storage.signing_key import verification_key
 
 LATEST_ENTRIES = 50
 
-TOLD = ("name", "question", "statistic", "epsilon", "closes_at", "simulation")
+TOLD = ("name", "question", "statistic", "epsilon", "cohort_size", "closes_at", "simulation")
 """Fields of a recipe's document; some recipes have no `epsilon`."""
 
 

@@ -1,5 +1,6 @@
 """From a request's body to reports that are well-formed under their recipe."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from panprivacy.encryption.interface import REPORT_NONCE_BYTES, InvalidCiphertextError
@@ -145,7 +146,7 @@ def read_report(content: object, recipe: PublishedRecipe) -> WellFormedReport:
     token = b""
     if recipe.admission is not None:
         # First: to verify a token takes 50 µs, to read a ciphertext more than that.
-        token = _required_token(recipe, content.get("token"), nonce)
+        token = _required_token(recipe, content.get("token"), nonce, ciphertexts)
     try:
         for ciphertext in ciphertexts:
             recipe.public_key.parse(ciphertext)
@@ -160,10 +161,12 @@ def _may_have(recipe: PublishedRecipe) -> set[str]:
     return set() if recipe.admission is None else {"token"}
 
 
-def _required_token(recipe: PublishedRecipe, encoded: object, nonce: bytes) -> bytes:
+def _required_token(
+    recipe: PublishedRecipe, encoded: object, nonce: bytes, ciphertexts: Sequence[bytes]
+) -> bytes:
     try:
         token = None if encoded is None else _bytes(encoded)
-        token_require(recipe, token, nonce)
+        token_require(recipe, token, nonce, ciphertexts)
     except TokenRefusedError as error:
         detail = f"{error}."
         raise ReportRejectedError(error.reason, detail[:1].upper() + detail[1:]) from None

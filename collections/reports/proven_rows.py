@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES, Token
-from panprivacy.recipe.accepted_list import PART_REPORTS, failing, joint_key_of, records_of
+from panprivacy.recipe.accepted_list import PART_REPORTS, SHOWN_BYTES, failing, joint_key_of, records_of
 from panprivacy.recipe.token import report_nonce
 from recipes.models import Recipe
 from reports.models import AcceptedReport
@@ -32,7 +32,7 @@ class ProvenRows(ReportRows):
             for record in records_of(bytes(payload))
         ]
         joint_key = joint_key_of(self.recipe.published)
-        bits = [joint_key.parse(record[TOKEN_BYTES:]) for record in records]
+        bits = [joint_key.parse(record[SHOWN_BYTES:]) for record in records]
         refused = set(failing(joint_key, bits, secrets.SystemRandom()))
         accepted = [record for place, record in enumerate(records) if place not in refused]
 

@@ -4,12 +4,26 @@ from rest_framework import serializers
 
 from panprivacy.intervals.difference import Difference
 from panprivacy.intervals.estimate import Interval
+from results.verdicts import Verdict
 from web.dataclass_serializers import serializer_of
 from web.serializers import ExactSerializer, ListedField
 
 
 class StatedReasonSerializer(ExactSerializer):
     reason = serializers.CharField(help_text="Why, as a clause of 1 to 200 characters. It is public.")
+
+
+class StatedVerdictSerializer(ExactSerializer):
+    by = serializers.CharField(help_text="Who recomputed the result: 1 to 120 characters. It is public.")
+    failed = serializers.CharField(
+        allow_blank=True, help_text="Name of the first check that failed; empty if all hold."
+    )
+
+
+class VerdictSerializer(serializers.Serializer[Verdict]):
+    by = serializers.CharField()
+    failed = serializers.CharField()
+    at = serializers.DateTimeField(help_text="When it was filed.")
 
 
 EndsSerializer = serializer_of(Interval, "Ends")

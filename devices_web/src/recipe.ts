@@ -10,7 +10,7 @@ import { type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Coin, Parameters } from "./mechanisms.ts";
 import { eventName, isRegular, QUESTIONS, readQuestion } from "./questions.ts";
 import { challengeDigest, readTokenKey, type TokenKey } from "./token.ts";
-import { TRUST_MODELS, type TrustModel } from "./trust_models/index.ts";
+import { NOT_YET, TRUST_MODELS, type TrustModel } from "./trust_models/index.ts";
 import { hostOf, requireAddress } from "./way.ts";
 
 const FORMAT = "panapp-recipe-3";
@@ -280,6 +280,9 @@ const RANGES: Readonly<Record<string, readonly [number, number, boolean]>> = {
 function readDocument(id: string, document: Document): Recipe {
   const statistic = text(document, "statistic");
   const trust = text(document, "trust");
+  if (Object.hasOwn(NOT_YET, trust)) {
+    throw new RecipeRefusedError(NOT_YET[trust]);
+  }
   if (!Object.hasOwn(OWN, statistic) || !Object.hasOwn(TRUST_MODELS, trust)) {
     throw new RecipeRefusedError(`a browser takes no part in ${statistic} with ${trust}`);
   }

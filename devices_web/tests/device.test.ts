@@ -167,6 +167,7 @@ for (const [changes, message] of [
   [{ relay: "https://relay.example/" }, /relay: must be an http or https address/],
   [{ encryption: "paillier-2048" }, /encryption is paillier-2048/],
   [{ trust: "shuffler" }, /takes no part in count_nonzero with shuffler/],
+  [{ trust: "joint_key", bundle: "auditors" }, /recipes with a joint key cannot run in browsers yet/],
 ] as const) {
   test(`a signed recipe with ${JSON.stringify(changes)} is refused`, () => {
     assert.throws(() => joinRecipe(...served("count", changes), { simulation: true }), message);

@@ -17,9 +17,9 @@ class Trust(StrEnum):
     """A shuffler mixes the messages of a whole cohort without reading them, and an analyzer decrypts the
     mixed messages (RSP section 2.3)."""
 
-    CURATOR = "curator"
-    """A curator sees every item of a stream, and keeps only a pan-private state of it (PPS section 2)."""
-
     JOINT_KEY = "joint_key"
     """Two servers hold half a key each; they decrypt a sum of encrypted bits, and no report (LPP section 5.1,
     last paragraph)."""
+
+    CURATOR = "curator"
+    """A curator sees every item of a stream, and keeps only a pan-private state of it (PPS section 2)."""

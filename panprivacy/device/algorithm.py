@@ -179,9 +179,9 @@ class ClientAlgorithm:
         )
 
 
-def wire_report(state: DeviceState, token: bytes | None = None) -> WireReport:
-    """The report of a state in phase `reported`, with its token if the recipe asks for one."""
-    return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts), token)
+def wire_report(state: DeviceState) -> WireReport:
+    """The report of a state in phase `reported`, without a token."""
+    return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts))
 
 
 def reported_state(recipe: PublishedRecipe, report: WireReport) -> DeviceState:
@@ -200,10 +200,14 @@ def kept_ciphertexts(recipe: PublishedRecipe, encoded: Iterable[bytes]) -> tuple
     has none.
 
     Raises:
-        InvalidCiphertextError: not ciphertexts under that key.
+        InvalidCiphertextError: not ciphertexts under that key, or changed (`PublicKey.require_kept`).
     """
     key = recipe.device_key
-    return tuple(map(SealedReport if key is None else key.parse, encoded))
+    if key is None:
+        return tuple(map(SealedReport, encoded))
+    ciphertexts = tuple(map(key.parse, encoded))
+    key.require_kept(ciphertexts)
+    return ciphertexts
 
 
 def _check_in_collection(state: DeviceState) -> None:

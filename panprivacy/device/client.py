@@ -439,8 +439,8 @@ class Device(Closable):
                         self._give(value, upload, now)
                     if self.phase is Phase.DONE:
                         return None
-                    shown = None if token is None else token.token
-                    delivery = upload.submit_kept(wire_report(self._state, shown))
+                    report = wire_report(self._state)
+                    delivery = upload.submit_kept(report if token is None else token.shown(report))
             except RecipeNotOpenError as error:
                 raise early_or_late(error, self.recipe, servers, now) from error
         self._become(DeviceState(phase=Phase.DONE, step=self._state.step), now)

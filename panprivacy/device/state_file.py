@@ -29,7 +29,7 @@ from panprivacy.formats.times import format_time, parse_time
 from panprivacy.planning.limits import NO_LOCAL_LIMIT, report_epsilon
 from panprivacy.protocols.privacy_pass.tokens import SIGNATURE_BYTES
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.token import token_nonce
+from panprivacy.recipe.token import SEED_BYTES, bound_nonce, token_nonce
 
 FORMAT = b"panapp-device-state-2\n"
 ANY_FORMAT = b"panapp-device-state-"
@@ -234,6 +234,7 @@ def _token_members(token: TokenState) -> dict[str, str]:
     return {
         "asks_at": format_time(token.asks_at),
         "factor": base64_text.encode(token.factor.to_bytes(SIGNATURE_BYTES, "big")),
+        **({"seed": base64_text.encode(token.seed)} if token.seed else {}),
         **{name: base64_text.encode(getattr(token, name)) for name in _TOKEN_BYTES},
     }
 
@@ -242,8 +243,13 @@ def _token(recipe: PublishedRecipe, members: Mapping[str, Any]) -> TokenState:
     token = TokenState(
         asks_at=parse_time("asks_at", members["asks_at"]),
         factor=int.from_bytes(base64_text.decode(members["factor"], SIGNATURE_BYTES), "big"),
+        seed=base64_text.decode(members["seed"], SEED_BYTES)
+        if recipe.servers.report_signature_bytes
+        else b"",
         **{name: base64_text.decode(members[name]) for name in _TOKEN_BYTES},
     )
+    if token.seed and bound_nonce(token.seed) != token.nonce:
+        raise ValueError("the seed is of another token")
     if token.token and token_nonce(recipe, token.token) != token.report_nonce:
         raise ValueError("the token is of another report")
     return token

@@ -23,6 +23,7 @@ from panprivacy.device.transport import (
     RecipeNotOpenError,
     Transport,
     TransportError,
+    WireReport,
     refusal,
 )
 from panprivacy.formats.tls_messages import InvalidMessageError
@@ -38,7 +39,7 @@ from panprivacy.protocols.privacy_pass.rsa_keys import PublicKey
 from panprivacy.protocols.privacy_pass.tokens import NONCE_BYTES, TokenResponse
 from panprivacy.protocols.token_request import token_request
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.token import challenge, token_key, tokens_of
+from panprivacy.recipe.token import SEED_BYTES, bound_nonce, challenge, token_key, token_shown, tokens_of
 
 TOKEN_TARGET, KEYS_TARGET = "/token", "/issuer-keys"
 """Below the attester's address."""
@@ -71,6 +72,7 @@ class TokenState:
         capsule, secret: the sealed request and the secret that opens its answer; set when it is about to be
             sent.
         token: 354 bytes, verified, once it came; empty until then.
+        seed: of the key with which the device signs its report, 32 bytes; empty if it signs none.
     """
 
     asks_at: datetime
@@ -80,6 +82,11 @@ class TokenState:
     capsule: bytes = b""
     secret: bytes = b""
     token: bytes = b""
+    seed: bytes = b""
+
+    def shown(self, report: WireReport) -> WireReport:
+        """The report with the token, which has come: signed by the token's key if it has one."""
+        return replace(report, token=token_shown(self.token, self.seed, report.ciphertexts))
 
     @property
     def report_nonce(self) -> bytes:
@@ -95,9 +102,12 @@ def token_drawn(recipe: PublishedRecipe, random_source: random.Random, *, now: d
         now: the time from which the device may ask, until the first possible report.
     """
     key = token_key(tokens_of(recipe))
+    asks_at = _asking_time(recipe, random_source, now)
+    seed = random_source.randbytes(SEED_BYTES) if recipe.servers.report_signature_bytes else b""
     return TokenState(
-        asks_at=_asking_time(recipe, random_source, now),
-        nonce=random_source.randbytes(NONCE_BYTES),
+        asks_at=asks_at,
+        nonce=bound_nonce(seed) if seed else random_source.randbytes(NONCE_BYTES),
+        seed=seed,
         salt=random_source.randbytes(blind_rsa.DETERMINISTIC.salt_bytes),
         factor=_factor_drawn(key, random_source),
     )

@@ -129,6 +129,10 @@ class PublicKey(ABC):
             InvalidCiphertextError: otherwise.
         """
 
+    def require_kept(self, ciphertexts: Sequence[Ciphertext]) -> None:  # noqa: B027  # most are all valid
+        """Raise InvalidCiphertextError if a device's state was changed so that later ones would show whether
+        it was replaced. A device asks before it goes on from what it stored."""
+
     @abstractmethod
     def with_tables(self) -> Self:
         """The same key with precomputed tables: same results, faster, not constant-time.

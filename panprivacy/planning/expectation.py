@@ -158,7 +158,7 @@ def device_bytes(
     """What one device stores and sends under a trust model.
 
     Args:
-        encryption: registered name of a scheme; ignored if reports are plain shares, or have a joint key.
+        encryption: registered name of a scheme; ignored if reports are plain shares, or under a joint key.
 
     Returns:
         the bytes; shares are sealed with X-Wing, the longer KEM.
@@ -174,7 +174,7 @@ def device_bytes(
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
     report = framing + encoded_length(REPORT_NONCE_BYTES) + sent * encoded_length(size)
-    token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
+    token = len(', "token": ""') + encoded_length(TOKEN_BYTES + servers.report_signature_bytes)
     state = mechanism.state_ciphertexts * size
     return DeviceBytes(state, report, token, _relayed(ENVELOPE_BYTES + report + token))
 

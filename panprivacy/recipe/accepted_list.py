@@ -1,6 +1,7 @@
 """The list of accepted reports of a recipe with a joint key: what both servers sign, and others recompute.
 
-A report is its token, followed by its encrypted bit with the proof. Reports are in the order of their nonces,
+A report is its token as it was shown, with the device's signature, and its encrypted bit with the proof.
+Reports are in the order of their nonces,
 which the tokens fix at random: the order does not depend on when they came, and shows that no token is
 there twice. The list is cut into parts of `PART_REPORTS`; only the last one may be shorter.
 """
@@ -23,11 +24,14 @@ from panprivacy.protocols.joint_key.public_key import JointPublicKey
 from panprivacy.protocols.joint_key.sums import ciphertext_sum
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.token import TokenRefusedError, token_nonce
+from panprivacy.recipe.token import TokenRefusedError, shown_nonce
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
-RECORD_BYTES: Final = TOKEN_BYTES + ENCODED_BYTES
-"""1,218: of one report in the list."""
+SHOWN_BYTES: Final = TOKEN_BYTES + JointKeyServers.report_signature_bytes
+"""418: of a token with the signature of its report."""
+
+RECORD_BYTES: Final = SHOWN_BYTES + ENCODED_BYTES
+"""1,282: of one report in the list."""
 
 PART_REPORTS: Final = 1_000
 
@@ -106,7 +110,7 @@ def part_checked(
 def nonce_of(recipe: PublishedRecipe, record: bytes, number: int) -> bytes:
     """The nonce of a report; ListRefusedError with its number if its token is not one of this recipe."""
     try:
-        return token_nonce(recipe, record[:TOKEN_BYTES])
+        return shown_nonce(recipe, record[:SHOWN_BYTES], [record[SHOWN_BYTES:]])
     except TokenRefusedError as error:
         raise ListRefusedError(f"report {number} of its part: {error}") from error
 
@@ -114,7 +118,7 @@ def nonce_of(recipe: PublishedRecipe, record: bytes, number: int) -> bytes:
 def bit_of(recipe: PublishedRecipe, record: bytes, number: int) -> ProvenBit:
     """The encrypted bit of a report, its proof unchecked; ListRefusedError if it is none."""
     try:
-        return joint_key_of(recipe).parse(record[TOKEN_BYTES:])
+        return joint_key_of(recipe).parse(record[SHOWN_BYTES:])
     except InvalidCiphertextError as error:
         raise ListRefusedError(f"report {number} of its part: {error}") from error
 
@@ -143,7 +147,7 @@ def failing(key: JointPublicKey, bits: Sequence[ProvenBit], random_source: rando
 def part_total(content: bytes) -> tuple[int, Pair1]:
     """The number of reports of a part that was checked, and the sum of their ciphertexts."""
     records = records_of(content)
-    start, middle, end = TOKEN_BYTES, TOKEN_BYTES + G1_BYTES, TOKEN_BYTES + 2 * G1_BYTES
+    start, middle, end = (SHOWN_BYTES + each * G1_BYTES for each in range(3))
     total = ciphertext_sum((decode_1(each[start:middle]), decode_1(each[middle:end])) for each in records)
     return len(records), total
 

@@ -45,7 +45,7 @@ def _longest(
         ENVELOPE_BYTES
         + report_format(model).body_bytes(statistic, scheme)
         + beyond_x25519(model, kem)
-        + (encoded_length(TOKEN_BYTES) if has_token else 0)
+        + (encoded_length(TOKEN_BYTES + model.report_signature_bytes) if has_token else 0)
     )
 
 

@@ -2,10 +2,18 @@
 
 The purpose of a token follows from the recipe's document alone. No server sends it, so no server can mark a
 device by sending it another one.
+
+A token of a recipe whose devices sign their reports has an Ed25519 key in place of a random nonce, and is
+shown with the device's signature of its report. Without that, a server that receives reports could put others
+under their tokens.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.privacy_pass import issuance
@@ -23,6 +31,12 @@ _WORDS = {
     INVALID: "the token is not one that the recipe's issuer signed for this report",
     OF_ANOTHER_RECIPE: "the token is of another recipe",
 }
+
+
+SEED_BYTES = 32
+"""Of the key with which a device signs its report."""
+
+_REPORT = b"panapp-report-1\n"
 
 
 class TokenRefusedError(ValueError):
@@ -87,14 +101,51 @@ def token_nonce(recipe: PublishedRecipe, token: bytes | None) -> bytes:
     return report_nonce(read)
 
 
-def token_require(recipe: PublishedRecipe, token: bytes | None, nonce: bytes) -> None:
-    """Accept a token for the report of this nonce, or raise the reason why not.
+def token_require(
+    recipe: PublishedRecipe, token: bytes | None, nonce: bytes, ciphertexts: Sequence[bytes] = ()
+) -> None:
+    """Accept a token, as it was shown, for the report of this nonce, or raise the reason why not.
+
+    Args:
+        ciphertexts: of the report; not needed if devices of the recipe sign no reports.
 
     Raises:
-        TokenRefusedError: as in `token_nonce`, or it is valid for a report with another nonce.
+        TokenRefusedError: as in `token_nonce`, or it is valid for another report.
     """
-    if token_nonce(recipe, token) != nonce:
+    if shown_nonce(recipe, token, ciphertexts) != nonce:
         raise TokenRefusedError(INVALID)
+
+
+def shown_nonce(recipe: PublishedRecipe, shown: bytes | None, ciphertexts: Sequence[bytes]) -> bytes:
+    """As `token_nonce`, of a token as it was shown with a report with these ciphertexts."""
+    if not recipe.servers.report_signature_bytes or not shown:
+        return token_nonce(recipe, shown)
+    token, signature = shown[:TOKEN_BYTES], shown[TOKEN_BYTES:]
+    nonce = token_nonce(recipe, token)
+    try:
+        # A key of low order is its device's own fault: it lets others change that device's report.
+        key = Ed25519PublicKey.from_public_bytes(Token.decode(token).nonce)
+        key.verify(signature, _REPORT + b"".join(ciphertexts))
+    except (InvalidSignature, ValueError):
+        raise TokenRefusedError(INVALID) from None
+    return nonce
+
+
+def bound_nonce(seed: bytes) -> bytes:
+    """What a bound token has as its nonce: the public key, 32 bytes, to a seed of `SEED_BYTES`."""
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+
+
+def token_shown(token: bytes, seed: bytes, ciphertexts: Sequence[bytes]) -> bytes:
+    """A token as it is shown with one report: with the signature of its ciphertexts if there is a seed.
+
+    Args:
+        token: 354 bytes.
+        seed: of the key in the token; empty if devices of the recipe sign no reports.
+    """
+    if not seed:
+        return token
+    return token + Ed25519PrivateKey.from_private_bytes(seed).sign(_REPORT + b"".join(ciphertexts))
 
 
 def report_nonce(token: Token) -> bytes:

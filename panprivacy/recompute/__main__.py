@@ -25,7 +25,7 @@ HOLDS, FAILS, WRONG_USE = 0, 1, 2
 MOST_WORKERS = 1_024
 
 BY_THE_BUNDLE = "The keys are those that the bundle names. Pin the site's with --policy."
-BY_THE_POLICY = "The site's key is one of the policy's; the recipe names the other keys."
+BY_THE_POLICY = "The site's key is the policy's; the helper's and the issuer's are the recipe's."
 
 _WIDTH = max(map(len, CHECKS))
 
@@ -130,10 +130,10 @@ class _Progress:
         self._is_shown = sys.stderr.isatty()
         self._width = 0
 
-    def show(self, name: str, reports: int) -> None:
+    def show(self, name: str, seen: int, reports: int) -> None:
         """How many reports a check has seen."""
         if self._is_shown:
-            text = f"{name}: {reports:,} reports"
+            text = f"{name}: {seen:,} of {reports:,} reports"
             sys.stderr.write(f"\r{text:{self._width}}")
             sys.stderr.flush()
             self._width = len(text)

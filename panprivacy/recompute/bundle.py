@@ -90,6 +90,11 @@ class BundleContent:
     list_proof: bytes
     result_proof: bytes
 
+    @property
+    def reports_bytes(self) -> int:
+        """Length of the file with the reports."""
+        return self.accepted.reports * RECORD_BYTES
+
     def files(self) -> dict[str, bytes]:
         """Name → content of every file but the reports, which follow in `REPORTS`: `accepted.reports` times
         `RECORD_BYTES`."""
@@ -130,7 +135,7 @@ def write_bundle(folder: Path, content: BundleContent, reports: Iterable[bytes])
     with (folder / REPORTS).open("xb") as file:
         for piece in reports:
             written += file.write(piece)
-    if written != content.accepted.reports * RECORD_BYTES:
+    if written != content.reports_bytes:
         raise BundleError(
             f"{REPORTS}: {written:,} bytes were written, not {content.accepted.reports:,} reports of "
             f"{RECORD_BYTES:,} bytes"
@@ -144,7 +149,7 @@ class Bundle:
     Attributes:
         reports_file: the file with the reports.
         reports: how many it has, 1 to `MOST_REPORTS`.
-        site_key: by which the bundle says that the site signs.
+        site_key: with which the site signs, as the bundle names it.
         identifier, document: of the recipe.
         signature, helper_signature, issuer_signature: of the document, 64 bytes; None if missing.
         accepted: the list as it is stated, and by role the servers' signatures of it; None if missing.
@@ -171,7 +176,7 @@ class Bundle:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the files of a folder strictly, except the reports, of which only the number is read.
+        """Read the files of a folder strictly; of the reports only their number.
 
         Raises:
             BundleError: a file is missing, unknown, too large or malformed.

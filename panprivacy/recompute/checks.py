@@ -1,8 +1,9 @@
 """What is checked of a bundle, in order: each check a name, and a sentence on what holds or does not."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.protocols.ed25519 import public_key_of
 from panprivacy.protocols.joint_key.groups import Pair1
 from panprivacy.protocols.joint_key.keys import ProofRefusedError
-from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum, count_of
+from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum, count_of, decode_total
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.conclusions import CONCLUDED
 from panprivacy.protocols.transparency.counts import counts_signed
@@ -46,7 +47,6 @@ from panprivacy.recompute.reports import (
     Workers,
     parts_of,
     proofs_checked,
-    sum_of,
     tokens_checked,
     workers_for,
 )
@@ -107,24 +107,26 @@ class Recomputation:
         latest: int | None = None,
         source: Source,
         processes: int = 1,
-        progress: Progress = lambda name, reports: None,  # noqa: ARG005
+        progress: Progress = lambda name, seen, reports: None,  # noqa: ARG005
     ) -> None:
         self.folder, self.policy, self.latest = folder, policy, latest
         self._source, self._processes, self._progress = source, processes, progress
+        self._running = ExitStack()
         self._order = Order()
         self._digests: list[bytes] = []
         self._parts: list[DecryptionPart] = []
 
     def lines(self) -> Iterator[Line]:
         """Run the checks, in order; the first that fails is the last line."""
-        for name, check in CHECKS.items():
-            try:
-                sentence = check(self)
-            # Whatever a hostile bundle provokes is an error of its own kind.
-            except (ValueError, ArithmeticError, OSError, RecursionError) as error:
-                yield Line(name, False, str(error) or type(error).__name__)
-                return
-            yield Line(name, True, sentence)
+        with self._running:
+            for name, check in CHECKS.items():
+                try:
+                    sentence = check(self)
+                # Whatever a hostile bundle provokes is an error of its own kind.
+                except (ValueError, ArithmeticError, OSError, RecursionError) as error:
+                    yield Line(name, False, str(error) or type(error).__name__)
+                    return
+                yield Line(name, True, sentence)
 
     @property
     def not_recomputed(self) -> list[str]:
@@ -167,12 +169,16 @@ class Recomputation:
         return f"The identifier {recipe.identifier} is its hash, and the site's key {where} signed it."
 
     def _helpers_signature(self) -> str:
-        self._require_signed_by("helper", self.servers.helper_verification_key, self.bundle.helper_signature)
-        return "The helper that the recipe names signed it."
+        key = self.servers.helper_verification_key
+        if key == self.bundle.site_key.public_bytes_raw():
+            raise CheckError("the recipe names the site itself as its helper: one server is not two")
+        self._require_signed_by("helper", key, self.bundle.helper_signature)
+        return f"The helper that the recipe names, {self.servers.helper_url}, signed it."
 
     def _issuers_signature(self) -> str:
-        self._require_signed_by("issuer", tokens_of(self.recipe).issuer_key, self.bundle.issuer_signature)
-        return "The issuer of tokens that the recipe names signed it."
+        issuer = tokens_of(self.recipe)
+        self._require_signed_by("issuer", issuer.issuer_key, self.bundle.issuer_signature)
+        return f"The issuer of tokens that the recipe names, {issuer.issuer_name}, signed it."
 
     def _key_halves(self) -> str:
         self.servers.require_made(self.bundle.document)
@@ -185,12 +191,12 @@ class Recomputation:
     # What was accepted --------------------------------------------------------
 
     def _tokens(self) -> str:
-        with self._workers() as workers:
-            for tokens in workers.each(tokens_checked, self._cut()):
-                self._order.add(tokens.nonces)
-                self._digests.append(tokens.digest)
-                self._progress("tokens", self._order.reports)
-        return f"The issuer signed all {self.bundle.reports:,} tokens for this recipe."
+        for tokens in self._workers.each(tokens_checked, self._cut()):
+            self._order.add(tokens.nonces)
+            self._digests.append(tokens.digest)
+            self._progress("tokens", self._order.reports, self.bundle.reports)
+        reports = self.bundle.reports
+        return f"The issuer signed all {reports:,} tokens for this recipe, and each device its report."
 
     def _reports(self) -> str:
         listed = self.bundle.accepted
@@ -204,14 +210,13 @@ class Recomputation:
 
     def _proofs(self) -> str:
         totals, seen = [], 0
-        with self._workers() as workers:
-            sums = workers.each(proofs_checked, self._cut(), self._source)
-            for found, digest in zip(sums, self._digests, strict=True):
-                if found.digest != digest:
-                    raise CheckError(f"{REPORTS} was changed while it was read")
-                totals.append(sum_of(found.total))
-                seen += found.reports
-                self._progress("proofs", seen)
+        sums = self._workers.each(proofs_checked, self._cut(), self._source)
+        for found, digest in zip(sums, self._digests, strict=True):
+            if found.digest != digest:
+                raise CheckError(f"{REPORTS} was changed while it was read")
+            totals.append(decode_total(found.total))
+            seen += found.reports
+            self._progress("proofs", seen, self.bundle.reports)
         self.total = ciphertext_sum(totals)
         return f"Each of the {self.bundle.reports:,} reports is an encrypted 0 or 1."
 
@@ -238,7 +243,8 @@ class Recomputation:
     def _list_in_log(self) -> str:
         bundle = self.bundle
         entry, sentence = self._entry(bundle.list_proof, LISTED)
-        if _details(entry) != {"list": bundle.accepted.digest, "reports": bundle.accepted.reports}:
+        details, listed = _details(entry), bundle.accepted
+        if (details.get("list"), details.get("reports")) != (listed.digest, listed.reports):
             raise CheckError("the log has another list of this recipe")
         for other in (bundle.recipe_proof, bundle.result_proof):
             _require_same_log(bundle.list_proof.checkpoint, other.checkpoint)
@@ -368,6 +374,9 @@ class Recomputation:
         return f"{_ends(interval, '.6g')}, at the level of {interval.level:.0%}."
 
     def _guarantees(self) -> str:
+        least = self.statistic.cohort_size
+        if self.bundle.reports < least:
+            raise CheckError(f"{self.bundle.reports:,} reports are fewer than the cohort size of {least:,}")
         guarantees = under_trust(self.statistic.guarantees(), self.recipe.trust)
         stated = [guarantee.as_dict() for guarantee in guarantees]
         self.result.require({"guarantees": stated})
@@ -401,8 +410,10 @@ class Recomputation:
     def _site_key(self) -> bytes:
         return self.bundle.site_key.public_bytes_raw()
 
-    def _workers(self) -> AbstractContextManager[Workers]:
-        return workers_for(self.bundle.reports, self._processes)
+    @cached_property
+    def _workers(self) -> Workers:
+        """For all checks; they end with the last one."""
+        return self._running.enter_context(workers_for(self.bundle.reports, self._processes))
 
     def _cut(self) -> Iterator[Part]:
         return parts_of(self.recipe, self.bundle.reports_file, self.bundle.reports)
@@ -412,7 +423,7 @@ class Recomputation:
         require_signed_by(role, key, self.recipe.signed_message, public_key_of(key), signature)
 
     def _entry(self, proof: Proof, actions: tuple[str, ...]) -> tuple[Mapping[str, Any], str]:
-        """The entry of a proof, checked to be of this recipe and in the log, and where it is."""
+        """The entry of a proof, checked to be of this recipe and in the log; and its place, as a sentence."""
         if not proof.extra:
             raise CheckError("the proof has no entry with it")
         entry = json_object(proof.extra, "entry in the proof")
@@ -437,6 +448,9 @@ class Recomputation:
             proof.verify_path(proof.extra)
             return "which the site signed"
         accepted = proof.verify(proof.extra, self.policy, latest=self.latest)
+        own = {log.key for log in self.policy.logs if log.name == accepted.checkpoint.origin}
+        if self._site_key not in own:
+            raise CheckError(f"the log {accepted.checkpoint.origin} is not the site's own")
         names = ", ".join(sorted(witness.name for witness in accepted.witnesses))
         return f"which the site signed, and {names or 'no witness'}"
 

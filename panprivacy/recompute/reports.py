@@ -16,25 +16,24 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from panprivacy.encryption.interface import InvalidCiphertextError
-from panprivacy.protocols.joint_key.groups import G1_BYTES, G1Point, Pair1, encode
-from panprivacy.protocols.joint_key.sums import ciphertext_sum
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.protocols.joint_key.sums import ciphertext_sum, encode_total
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.recipe.accepted_list import (
     PART_REPORTS,
     RECORD_BYTES,
+    SHOWN_BYTES,
     first_that_fails,
     joint_key_of,
     part_digest,
     records_of,
 )
 from panprivacy.recipe.document import PublishedRecipe, recipe_of
-from panprivacy.recipe.token import TokenRefusedError, token_nonce
+from panprivacy.recipe.token import TokenRefusedError, shown_nonce
 
 T = TypeVar("T")
 
-Progress = Callable[[str, int], None]
-"""Called with the name of a check and the number of reports that it has seen."""
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a check, the number of reports that it has seen, and that of all."""
 
 Source = Callable[[], random.Random]
 """Makes the randomness of one batch: `secrets.SystemRandom`. It goes to other processes."""
@@ -109,7 +108,7 @@ def tokens_checked(part: Part) -> PartTokens:
     nonces = []
     for number, record in enumerate(records_of(content), start=part.first):
         try:
-            nonces.append(token_nonce(recipe, record[:TOKEN_BYTES]))
+            nonces.append(shown_nonce(recipe, record[:SHOWN_BYTES], [record[SHOWN_BYTES:]]))
         except TokenRefusedError as error:
             raise CheckError(f"report {number:,}: {error}") from None
     return PartTokens(b"".join(nonces), part_digest(content))
@@ -122,13 +121,13 @@ def proofs_checked(part: Part, source: Source) -> PartSum:
     bits = []
     for number, record in enumerate(records_of(content), start=part.first):
         try:
-            bits.append(key.parse(record[TOKEN_BYTES:]))
+            bits.append(key.parse(record[SHOWN_BYTES:]))
         except InvalidCiphertextError as error:
             raise CheckError(f"report {number:,}: {error}") from None
     failing = first_that_fails(key, bits, source())
     if failing is not None:
         raise CheckError(f"report {part.first + failing:,}: its proof does not hold")
-    return PartSum(len(bits), part_digest(content), encode(ciphertext_sum(bit.c for bit in bits)))
+    return PartSum(len(bits), part_digest(content), encode_total(ciphertext_sum(bit.c for bit in bits)))
 
 
 def parts_of(recipe: PublishedRecipe, file: Path, reports: int) -> Iterator[Part]:
@@ -160,12 +159,6 @@ class Order:
                 what = "has the token of the one before it" if nonce == self._last else "is out of order"
                 self.disorder = f"report {self.reports:,} {what}"
             self._last = nonce
-
-
-def sum_of(encoded: bytes) -> Pair1:
-    """The ciphertext in `PartSum.total`. Unlike a report's it may be the identity."""
-    first, second = encoded[:G1_BYTES], encoded[G1_BYTES:]
-    return G1Point.from_compressed_bytes(first), G1Point.from_compressed_bytes(second)
 
 
 class Workers:

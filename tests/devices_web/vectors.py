@@ -304,7 +304,8 @@ def device_case(name: str, seed: str, events: Sequence[int], ticks: Sequence[int
     if tokens:
         case["tokens"] = [token_members(recipe, token) for token in tokens]
     if recipe.trust == Trust.TWO_SERVER and states[-1].phase is Phase.REPORTED:
-        case["upload"] = uploaded(recipe, wire_report(states[-1], tokens[-1].token if tokens else None), seed)
+        shown = tokens[-1].token if tokens else None
+        case["upload"] = uploaded(recipe, replace(wire_report(states[-1]), token=shown), seed)
     return case
 
 

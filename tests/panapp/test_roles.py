@@ -32,7 +32,8 @@ SITE = {
         "public_log",
         "dap",
     ),
-    *("gateway", "leader", "ledger", "recipes", "releases", "reports", "series", "notifications"),
+    *("gateway", "joint_leader", "leader", "ledger", "recipes", "releases", "reports", "series"),
+    "notifications",
     *("simulations", "storage", "streams", "dashboards", "overview"),
 }
 
@@ -60,7 +61,7 @@ PARTNER = {"audit", "public_log", "storage"}
 
 
 APPS = {
-    "helper": {*PARTNER, "dap", "gateway", "helper"},
+    "helper": {*PARTNER, "dap", "gateway", "helper", "joint_helper"},
     "shuffler": {*PARTNER, "gateway", "shuffler"},
     "issuer": {*PARTNER, "gateway", "issuer"},
     "relay": PARTNER,

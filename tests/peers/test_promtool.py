@@ -62,7 +62,11 @@ def waiting(name: str) -> list[Series]:
 
 OVERDUE = ("panapp_chunk_overdue_seconds", "panapp_closing_overdue_seconds")
 CLOCKS = ("panapp_clock_skew_seconds", "panapp_clock_ahead_seconds")
-HELPER = ("panapp_helper_failing_seconds", "panapp_helper_request_overdue_seconds")
+HELPER = (
+    "panapp_helper_failing_seconds",
+    "panapp_helper_request_overdue_seconds",
+    "panapp_joint_key_failing_seconds",
+)
 
 FIRES: Mapping[str, tuple[str, list[Series]]] = {
     "BeatStandsStill": ("2m", either("61x9", *OVERDUE)),
@@ -78,7 +82,10 @@ FIRES: Mapping[str, tuple[str, list[Series]]] = {
     "LogStopped": ("0m", [{"panapp_log_stopped": "1x9"}]),
     "WitnessFails": ("0m", [{"panapp_log_witness_failing_seconds": "601x9"}]),
     "LogForked": ("15m", [{"panapp_log_forks": "1x9 2x9"}]),
-    "HelperFails": ("2m", [either("601x9", *HELPER)[0], either("61x9", *HELPER)[1]]),
+    "HelperFails": (
+        "2m",
+        [either("601x9", *HELPER)[0], either("61x9", *HELPER)[1], either("601x9", *HELPER)[2]],
+    ),
     "TwoServerReportsWait": ("75m", [{"panapp_task_reports_waiting": "10001+1x75"}]),
     "ShufflerFails": ("0m", [{"panapp_shuffler_failing_seconds": "601x9"}]),
     "BatchNotFetched": (
@@ -106,7 +113,7 @@ SILENT: Mapping[str, tuple[str, list[Series]]] = {
     "LogStopped": ("9m", [{"panapp_log_stopped": "0x9"}]),
     "WitnessFails": ("9m", [{"panapp_log_witness_failing_seconds": "600x9"}]),
     "LogForked": ("25m", [{"panapp_log_forks": "2x30"}]),
-    "HelperFails": ("9m", [{HELPER[0]: "600x9", HELPER[1]: "60x9"}]),
+    "HelperFails": ("9m", [{HELPER[0]: "600x9", HELPER[1]: "60x9", HELPER[2]: "600x9"}]),
     "TwoServerReportsWait": ("59m", waiting("panapp_task_reports_waiting")),
     "ShufflerFails": ("9m", [{"panapp_shuffler_failing_seconds": "600x9"}]),
     "BatchNotFetched": ("61m", [{'panapp_batches{state="filling"}': "1x65"}]),

@@ -1,4 +1,4 @@
-"""A fifth trust model is one class for each layer and one line of each table: a toy uses all of them."""
+"""A sixth trust model is one class for each layer and one line of each table: a toy uses all of them."""
 
 from pathlib import Path
 
@@ -107,5 +107,5 @@ def test_toy_recipe_below_its_cohort_says_so_in_the_toys_words(signed_in: Client
 
 def test_name_of_a_trust_model_without_a_line_is_refused() -> None:
     assert TOY not in trusts_of(Histogram)
-    with pytest.raises(FieldError, match=r'single_server or two_server for count_nonzero, not "toy"$'):
+    with pytest.raises(FieldError, match=r'two_server or joint_key for count_nonzero, not "toy"$'):
         RecipeDraft.from_mapping(recipe_members(trust="toy"))

@@ -30,7 +30,7 @@ DEVICES = Kind(
         ("The question", ("name", "question", "event", "event_definition", "labels", "segments")),
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
-        ("Whom devices must trust", ("trust",)),
+        ("Whom devices must trust", ("trust", "bundle")),
         ("Who may report, and how", ("admission", "relay", "hpke")),
         (
             "Who takes part",

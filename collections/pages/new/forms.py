@@ -9,6 +9,7 @@ from django.utils.http import urlencode
 from pages.new.goals import Goal
 from pages.publish.forms import RecipeForm, recipe_form_class
 from pages.series.forms import SeriesForm
+from panprivacy.recipe.parts.bundle import FIELD as BUNDLE
 from panprivacy.statistics.catalogue import statistic_class
 from recipes.models import Recipe
 from recipes.operations import draft_repetition_keep
@@ -34,7 +35,8 @@ def goal_form_class(goal: Goal) -> type[RecipeForm]:
     """The form of a goal. Its fields have the names that the statistic's form gives them."""
     repeated = ("every", "rounds") if goal.weekly else ()
     base = recipe_form_class(statistic_class(goal.statistic))
-    own = {"simple": (*goal.fields, *repeated, "trust"), "repeated": repeated}
+    trusted = [name for name in ("trust", BUNDLE) if name in base.base_fields]
+    own = {"simple": (*goal.fields, *repeated, *trusted), "repeated": repeated}
     form = cast("type[RecipeForm]", type("GoalForm", (base,), own))
     form.base_fields = deepcopy(base.base_fields)
     for name in repeated:

@@ -8,6 +8,7 @@ from django import forms
 from pages.publish.fields import number_field
 from pages.publish.parameter_fields import parameter_fields
 from pages.trust_models import SHOWN
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
@@ -42,7 +43,8 @@ class TrustField(forms.ChoiceField):
         trusts = trusts_of(mechanism)
         super().__init__(
             label="Who collects",
-            help_text="Two servers add noise to the number of reports, and need a margin beyond the cohort.",
+            help_text=f"“{SHOWN[Trust.TWO_SERVER].title}” add noise to the number of reports, and need a "
+            "margin beyond the cohort.",
             choices=[(trust.value, SHOWN[trust].title) for trust in trusts],
             initial=trusts[0].value,
         )

@@ -32,6 +32,8 @@ from panprivacy.planning.recipe_plan import MARGIN, POPULATION_SIZE
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.fields import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
 from panprivacy.recipe.parts.admission import Admission
+from panprivacy.recipe.parts.bundle import FIELD as BUNDLE
+from panprivacy.recipe.parts.bundle import BundleAccess
 from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import segments_of
@@ -327,8 +329,11 @@ class RecipeForm(forms.Form):
         members = {**given, **times, "statistic": self.mechanism.statistic}
         members = {name: value for name, value in members.items() if name not in self.repeated}
         trust = given.get("trust")
+        # These are there for other trust models. One that is refused is not among what is given.
         if trust is not None and not TRUST_MODELS[trust].encrypts(self.mechanism):
-            members.pop("encryption", None)  # the box is there for the other trust models
+            members.pop("encryption", None)
+        if trust is None or not TRUST_MODELS[trust].publishes_reports:
+            members.pop(BUNDLE, None)
         return members
 
     def add_field_error(self, error: FieldError) -> None:
@@ -351,6 +356,8 @@ class RecipeForm(forms.Form):
     @classmethod
     def _with_labels(cls, message: str) -> str:
         def label(found: re.Match[str]) -> str:
+            if found[1] in TRUST_MODELS:
+                return f"“{SHOWN[trust_named(found[1])].title}”"
             field = cls.base_fields.get(found[1])
             return found[0] if field is None else f"“{field.label}”"
 
@@ -396,7 +403,7 @@ class RecipeForm(forms.Form):
         )
         # Without a choice there is nothing to decide.
         decided = sum(not option.unavailable for option in self.trust_options()) < 2
-        simple = tuple(name for name in simple if name != "trust" or not decided)
+        simple = tuple(name for name in simple if name not in {"trust", BUNDLE} or not decided)
         settings = [
             FieldGroup(title, [self[name] for name in names if name not in simple]) for title, names in headed
         ]
@@ -447,7 +454,10 @@ class RecipeForm(forms.Form):
             if draft.get(name)
         }
         size = {"population_size": max(SUGGESTED["population_size"], draft.get("cohort_size", 0))}
-        return {**size, "admission": Admission.OPEN.value, **draft, **times}
+        usual = {"admission": Admission.OPEN.value}
+        if BUNDLE in cls.base_fields:
+            usual[BUNDLE] = BundleAccess.PUBLIC.value
+        return {**size, **usual, **draft, **times}
 
 
 def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:

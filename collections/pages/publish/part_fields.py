@@ -42,7 +42,7 @@ def _field(described: PartField) -> forms.Field:
         choices = [("True" if value else "", text) for value, text in described.choices]
         return forms.TypedChoiceField(coerce=bool, empty_value=None, choices=choices, **texts)
     if described.choices:
-        return forms.ChoiceField(choices=described.choices, **texts)
+        return forms.ChoiceField(choices=described.choices, initial=described.choices[0][0], **texts)
     if described.length:
         return forms.CharField(max_length=described.length, **texts)
     return OBJECTS[described.name](**texts)

@@ -134,7 +134,7 @@ def _asked(
         "planned": None
         if numbers is None or numbers.unlikely
         else kind.planned_with(statistic, draft.plan, numbers.margin),
-        "in_rounds": isinstance(statistic, CohortStatistic),
+        "in_rounds": isinstance(statistic, CohortStatistic) and TRUST_MODELS[draft.trust].has_rounds,
     }
 
 

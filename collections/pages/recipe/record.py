@@ -382,11 +382,11 @@ def _risks(facts: _Facts) -> Section:
 def _device_risks(facts: _Facts) -> Iterator[str]:
     published, statistic = facts.published, facts.statistic
     if facts.keeps_state:
+        scheme = published.servers.scheme or facts.trust.encryption
         yield (
-            f"Device: encryption protects its notes ({published.servers.scheme or 'unknown scheme'}), not ε. "
-            "That is a computational assumption; quantum computers break it, also for recorded notes. The "
-            "private keys of the recipe open them. Memory during a step, and what the application stores, "
-            "are not protected."
+            f"Device: encryption protects its notes ({scheme}), not ε. That is a computational assumption; "
+            "quantum computers break it, also for recorded notes. The recipe's private keys, taken together, "
+            "open them. Memory during a step, and what the application stores, are not protected."
         )
     else:
         recorded = "" if published.hpke is KemName.X_WING else " Quantum computers may open recorded reports."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -50,7 +51,7 @@ from pages.recipe.record import record_of
 from pages.recipe.segments import segments_shown
 from pages.recipe.troubles import TroubleShown, troubles_of
 from pages.series.charts import trend_chart
-from pages.transparency.checks import commands_for, verification_context
+from pages.transparency.checks import commands_for, recompute_commands, verification_context
 from pages.trust_models import SHOWN
 from pages.words.admission import admission_rows, admission_sentence, issuer_key
 from pages.words.parameters_table import parameter_rows, part_rows
@@ -68,6 +69,7 @@ from recipes.models import Recipe
 from recipes.numbers import numbers_of
 from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.selectors import guarantees_of, stated_plan
+from results.bundles import has_bundle, may_have_bundle
 from results.excerpt import excerpt_of, intervals_of, verdict_of
 from results.exports import file_version, release_csv, release_document, release_json
 from results.models import NUMBERS, Release, SimulatedTruth
@@ -81,6 +83,7 @@ from results.servers import (
     stated_servers,
 )
 from results.trust_models import collection_model_of
+from results.verdicts import verdicts_of
 from series.models import Round
 from series.selectors import rounds_of, trend
 from simulations.access import may_simulate
@@ -213,6 +216,11 @@ class VerifyView(TabView):
             "entries": entries,
             "entries_checked": " ".join(str(entry.index) for entry in entries),
             "verify_lines": commands_for(str(recipe.identifier), server, released=release is not None),
+            "recompute_lines": recompute_commands(str(recipe.identifier), server)
+            if has_bundle(recipe)
+            else "",
+            "bundle_for_auditors": not may_have_bundle(AnonymousUser(), recipe),
+            "verdicts": verdicts_of(recipe),
             **verification_context(),
         }
 

@@ -29,3 +29,17 @@ def commands_for(identifier: str, site: str, *, released: bool) -> str:
         "cat policy\n"
         f"python3 -m panprivacy.recipe.log verify {file} --proof proof --policy policy"
     )
+
+
+def recompute_commands(identifier: str, site: str) -> str:
+    """Lines to paste: they fetch the bundle of a result with the site's policy, and recompute it offline.
+
+    Args:
+        site: its address, without a slash at the end.
+    """
+    bundle = reverse("api-bundle", args=[identifier])
+    return (
+        f"curl -fsSo bundle.tar {site}{bundle} -o policy {site}{reverse('log-policy')}\n"
+        "mkdir bundle && tar -xf bundle.tar -C bundle\n"
+        "python3 -m panprivacy.recompute bundle --policy policy"
+    )

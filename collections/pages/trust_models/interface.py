@@ -123,6 +123,8 @@ class ShownTrustModel:
         partner_uncounted: why the partner counts no valid reports, as a clause; empty if it does.
         needed: what a cohort consists of.
         partner_shown: the document's servers → the other server that signs the recipe too.
+        encryption: how devices encrypt, as a name; empty if documents name a scheme, or if nothing is
+            encrypted.
         digests_shown: the document's servers → digests that it has of them, in hexadecimal digits.
     """
 
@@ -143,6 +145,7 @@ class ShownTrustModel:
     partner_shown: Callable[[Any], PartnerShown | None]
     digests_shown: Callable[[Any], tuple[ParameterRow, ...]] = no_digests
     counted: str
+    encryption: str = ""
     failed_checks: str = ""
     noisy_count: bool = False
     rejected: str = "Reports"

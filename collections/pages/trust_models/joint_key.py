@@ -10,8 +10,8 @@ from panprivacy.formats import base64_text
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
 EXPERIMENTAL = (
-    "This is experimental: its proof of security has had no outside review. It does not withstand a quantum "
-    "computer."
+    "This is experimental: its proof of security has had no outside review. Quantum computers could break "
+    "its encryption."
 )
 
 
@@ -42,7 +42,7 @@ JOINT_KEY = ShownTrustModel(
     adversaries=(
         Adversary(
             "One server alone, even one that cheats",
-            "reads no report, and cannot change the result without the helper: anyone can recompute it",
+            "reads no report, and cannot change the result unnoticed: others can recompute it",
             True,
         ),
         Adversary(
@@ -57,12 +57,12 @@ JOINT_KEY = ShownTrustModel(
             True,
         ),
         Adversary(
-            "Someone who reads the published reports",
+            "Someone who may recompute the result",
             "sees encryptions, and which are valid; a later quantum computer could decrypt them",
             True,
         ),
         Adversary(
-            "Someone who copies what is on a device, and has tokens of their own",
+            "Someone who copies a device's state, and has tokens",
             "can add the copied answer to the total once more for each token, behind the noise of all others",
             False,
             opens_device=True,
@@ -82,7 +82,7 @@ JOINT_KEY = ShownTrustModel(
     ),
     kept=(
         (
-            "Encrypted reports with their tokens",
+            "Encrypted reports with their tokens, at this site and at all who fetch them",
             "for good if there is a result, so that it can be recomputed; else until the end",
         ),
         (
@@ -92,7 +92,7 @@ JOINT_KEY = ShownTrustModel(
         ),
     ),
     breach="Until the result, an attacker who controls both servers reads each answer as its device sent it. "
-    "One who controls a single server reads none.",
+    "One who controls a single server reads none. Later quantum computers could decrypt kept reports.",
     observers=replace(
         TWO_SERVER.observers,
         headings={
@@ -104,6 +104,7 @@ JOINT_KEY = ShownTrustModel(
         helped="unless both servers help them",
     ),
     counted="reports",
+    encryption="ElGamal on BLS12-381, with Groth–Sahai proofs",
     needed="valid reports",
     failed_checks="A report whose proof does not hold is not counted. Whether it holds says nothing about "
     "the answer in it.",

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from panprivacy.formats.parameters import PublicParameters, description_of
 from panprivacy.recipe.parts import PARTS
+from panprivacy.recipe.parts.bundle import PART as BUNDLE
+from panprivacy.recipe.parts.bundle import BundleAccess
 from panprivacy.recipe.parts.interface import PartialRecipe
+from panprivacy.statistics.trust_models import TRUST_MODELS
 from web.numbers import number
 
 
@@ -34,7 +37,7 @@ def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
 def part_rows(recipe: PartialRecipe) -> list[ParameterRow]:
     """The optional parts of a draft or a published recipe as rows of the same table, but for those that pages
     show in sections of their own. None for what the recipe does not have."""
-    rows = []
+    rows = _bundle_rows(recipe)
     for part in PARTS.values():
         if part.has_section or part.name not in recipe.parts:
             continue
@@ -45,6 +48,16 @@ def part_rows(recipe: PartialRecipe) -> list[ParameterRow]:
             if field.name in values
         ]
     return rows
+
+
+def _bundle_rows(recipe: PartialRecipe) -> list[ParameterRow]:
+    """Who may recompute the result, if its reports are published: also if that is everyone, which recipes
+    leave out."""
+    if not TRUST_MODELS[recipe.trust].publishes_reports:
+        return []
+    (field,) = BUNDLE.fields
+    access = recipe.parts.get(BUNDLE.name, BundleAccess.PUBLIC)
+    return [ParameterRow(field.label, dict(field.choices)[access], field.meaning, False)]
 
 
 def _text(value: object) -> str:

@@ -129,7 +129,7 @@ def collection_run(
     )
     recipe = simulation.recipe
     try:
-        _ask_witnesses(services)
+        witnesses_hear(services)
         if not isinstance(workload, Workload):
             workload = workload(_turn(recipe, services))
         devices = simulated_class(recipe.published)
@@ -173,8 +173,8 @@ def reason_of(error: BaseException) -> str:
     return FAILED if isinstance(error, Exception) else INTERRUPTED
 
 
-def _ask_witnesses(services: Services) -> None:
-    """Have the public log take in the recipe at once, rather than at the next poll."""
+def witnesses_hear(services: Services) -> None:
+    """Have the public log take in what is new at once, rather than at the next poll."""
     with suppress(OperationalError):  # the database is busy: the next poll does it
         integrate()
         witnesses_ask(now=clock.database_now(), policy=services.log_policy)

@@ -1,6 +1,7 @@
 """What `collect` does with a recipe and devices that it has checked. A module of its own, as loading it takes
 longer than refusing a file does."""
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -11,7 +12,14 @@ from devices_sim.workloads.bucket import Workload
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
-from simulations.collect.collection import CollectionStalledError, collection_run, roles_beside
+from results.bundles import bundle_write
+from results.models import Release
+from simulations.collect.collection import (
+    CollectionStalledError,
+    collection_run,
+    roles_beside,
+    witnesses_hear,
+)
 from simulations.collect.rounds_collection import rounds_collect, rounds_run
 from simulations.installation.services import SIMULATING, SIMULATING_ALONE, ServiceError, Warn
 from simulations.installation.shared_installation import shared_installation
@@ -26,6 +34,7 @@ def collect(
     attributes: FleetAttributes | None,
     workers: int,
     processes: int,
+    bundle: Path | None,
     warn: Warn,
     **options: Any,
 ) -> dict[str, Any]:
@@ -37,6 +46,7 @@ def collect(
         attributes: of the devices, for a recipe with a target; rounds have none.
         workers: processes that sum reports.
         processes: those that run devices.
+        bundle: folder for the bundle of a recipe with a joint key, new or empty; None for none.
         warn: as of `shared_installation`.
         options: what `collection_run` and `rounds_run` take alike: seed, weights, eager, say, forewarn.
 
@@ -62,13 +72,18 @@ def collect(
                     draft=rounds, workload=workload, services=services, processes=processes, **options
                 )
                 return rounds_collect(draft=rounds, results=results)
-            return collection_run(
+            result = collection_run(
                 members=members,
                 workload=workload,
                 attributes=attributes,
                 services=services,
                 processes=processes,
                 **options,
-            ).as_dict()
+            )
+            if bundle is not None and result.release.outcome == Release.Outcome.RELEASED:
+                # The tree takes in the last entry now, rather than at the next poll.
+                witnesses_hear(services)
+                bundle_write(result.recipe, bundle)
+            return result.as_dict()
     except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
         raise CommandError(str(error)) from error

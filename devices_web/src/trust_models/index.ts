@@ -10,3 +10,8 @@ export const TRUST_MODELS: Readonly<Record<string, TrustModelClass>> = {
   single_server: SingleServer,
   two_server: TwoServer,
 };
+
+/** Those that browsers cannot take part in yet, in words of a reason. */
+export const NOT_YET: Readonly<Record<string, string>> = {
+  joint_key: "recipes with a joint key cannot run in browsers yet",
+};

@@ -113,6 +113,20 @@ def fresh(key: JointKey, bit: int, random_source: random.Random) -> ProvenBit:
     return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
 
 
+def public_state(key: JointKey, bit: int) -> ProvenBit:
+    """The encryption of a bit that any sender can write down: r = s = z2 = 1 and z1 = 2 of `fresh`.
+
+    It is the source of fresh ones: `rerandomized` makes each of this bit from it, with equal probability.
+    """
+    c = plus_1((_ZERO_1, key.u)[bit], key.u1)
+    d = plus_2((_ZERO_2, key.v)[bit], key.v1)
+    pi_1 = plus_2((_minus_2(key.v), _ZERO_2)[bit], plus_2(key.v1, key.v1))
+    theta_1 = plus_1((_ZERO_1, key.u)[bit], _minus_1(key.u1))
+    pi_2 = plus_2(key.v, key.v1)
+    theta_2 = _minus_1(plus_1(key.u, key.u1))
+    return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
+
+
 def rerandomized(key: JointKey, old: ProvenBit, random_source: random.Random) -> ProvenBit:
     """The same bit in a ciphertext and a proof that are as good as new ones (Belenkiy et al., section 3.2).
 
@@ -127,48 +141,50 @@ def rerandomized(key: JointKey, old: ProvenBit, random_source: random.Random) ->
     d_minus_v = plus_2(d, _minus_2(key.v))
     # F(c', d' − v) = F(c, d − v) + F(u1, r·(d' − v)) + F(s·c, v1): π1 and θ1 take the two terms, and z1
     # moves from one to the other.
-    pi_1 = plus_2(old.pi[0], plus_2(times_2(d_minus_v, r), times_2(key.v1, z1)))
-    theta_1 = plus_1(old.theta[0], plus_1(times_1(old.c, s), times_1(key.u1, -z1)))
+    pi_1 = plus_2(old.pi[0], _both_2(d_minus_v, r, key.v1, z1))
+    theta_1 = plus_1(old.theta[0], _both_1(old.c, s, key.u1, -z1))
     # F(c', v) − F(u, d') = F(c, v) − F(u, d) + F(u1, r·v) − F(s·u, v1).
-    pi_2 = plus_2(old.pi[1], plus_2(times_2(key.v, r), times_2(key.v1, z2)))
-    theta_2 = plus_1(old.theta[1], plus_1(times_1(key.u, -s), times_1(key.u1, -z2)))
+    pi_2 = plus_2(old.pi[1], _both_2(key.v, r, key.v1, z2))
+    theta_2 = plus_1(old.theta[1], _both_1(key.u, -s, key.u1, -z2))
     return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
 
 
 def all_hold(key: JointKey, bits: Sequence[ProvenBit], random_source: random.Random) -> bool:
     """Whether every proof of a batch holds: one pairing for each bit and four more.
 
-    The four entries of F are combined by random α and β, the bits and their two equations by random weights,
-    drawn after the bits are fixed. A batch with a proof that does not hold passes with probability at most
-    3·2^−128.
+    The four entries of F are combined by α = (1, a) and β = (1, b), the bits and their two equations by
+    weights; a, b and the weights are random, drawn after the bits are fixed. A batch with a proof that does
+    not hold passes with probability at most 3·2^−128: its difference is a polynomial of degree 1 in each.
 
     Args:
         random_source: `secrets.SystemRandom()`: the makers of the bits must not predict it.
     """
     if not bits:
         return True
-    a1, a2, b1, b2, *weights = (
-        scalar(random_source.getrandbits(_WEIGHT_BITS)) for _ in range(4 + 2 * len(bits))
-    )
-    alpha, beta, first, second = (a1, a2), (b1, b2), weights[: len(bits)], weights[len(bits) :]
+    a, b, *weights = (scalar(random_source.getrandbits(_WEIGHT_BITS)) for _ in range(2 + 2 * len(bits)))
+    first, second = weights[: len(bits)], weights[len(bits) :]
     # Σ w·e(α·c, β·(d − v)): one pairing for each bit.
-    left = [
-        _combined_1([bit.c[0], bit.c[1]], [alpha[0] * w, alpha[1] * w])
-        for bit, w in zip(bits, first, strict=True)
-    ]
-    d_minus_v = [plus_2(bit.d, _minus_2(key.v)) for bit in bits]
-    right = [_combined_2(list(pair), list(beta)) for pair in d_minus_v]
+    left = [_entry_1(bit.c, a) * w for bit, w in zip(bits, first, strict=True)]
+    minus_v = _minus_2(key.v)
+    right = [_entry_2(plus_2(bit.d, minus_v), b) for bit in bits]
     # − e(α·u1, Σ β·(w·π1 + w'·π2)) − e(Σ α·(w·θ1 + w'·θ2), β·v1)
-    pis = _weighted_2([bit.pi[0] for bit in bits] + [bit.pi[1] for bit in bits], first + second, beta)
-    thetas = _weighted_1(
-        [bit.theta[0] for bit in bits] + [bit.theta[1] for bit in bits], first + second, alpha
-    )
-    left += [-_combined_1(list(key.u1), list(alpha)), -thetas]
-    right += [pis, _combined_2(list(key.v1), list(beta))]
+    pis = _weighted_2([bit.pi[0] for bit in bits] + [bit.pi[1] for bit in bits], first + second, b)
+    thetas = _weighted_1([bit.theta[0] for bit in bits] + [bit.theta[1] for bit in bits], first + second, a)
+    left += [-_entry_1(key.u1, a), -thetas]
+    right += [pis, _entry_2(key.v1, b)]
     # + e(Σ w'·α·c, β·v) − e(α·u, Σ w'·β·d)
-    left += [_weighted_1([bit.c for bit in bits], second, alpha), -_combined_1(list(key.u), list(alpha))]
-    right += [_combined_2(list(key.v), list(beta)), _weighted_2([bit.d for bit in bits], second, beta)]
+    left += [_weighted_1([bit.c for bit in bits], second, a), -_entry_1(key.u, a)]
+    right += [_entry_2(key.v, b), _weighted_2([bit.d for bit in bits], second, b)]
     return bool(GT.pairing_check(left, right))
+
+
+def _both_1(left: Pair1, x: Scalar, right: Pair1, y: Scalar) -> Pair1:
+    """x·left + y·right, faster than one after the other."""
+    return _combined_1([left[0], right[0]], [x, y]), _combined_1([left[1], right[1]], [x, y])
+
+
+def _both_2(left: Pair2, x: Scalar, right: Pair2, y: Scalar) -> Pair2:
+    return _combined_2([left[0], right[0]], [x, y]), _combined_2([left[1], right[1]], [x, y])
 
 
 def _combined_1(points: list[G1Point], factors: list[Scalar]) -> G1Point:
@@ -179,15 +195,24 @@ def _combined_2(points: list[G2Point], factors: list[Scalar]) -> G2Point:
     return G2Point.multiexp_unchecked(points, factors)
 
 
-def _weighted_1(vectors: Sequence[Pair1], weights: Sequence[Scalar], alpha: tuple[Scalar, Scalar]) -> G1Point:
-    """Σ w·(α · vector)."""
-    columns = [_combined_1([vector[side] for vector in vectors], list(weights)) for side in (0, 1)]
-    return columns[0] * alpha[0] + columns[1] * alpha[1]
+def _entry_1(vector: Pair1, a: Scalar) -> G1Point:
+    """α·vector with α = (1, a)."""
+    return vector[0] + vector[1] * a
 
 
-def _weighted_2(vectors: Sequence[Pair2], weights: Sequence[Scalar], beta: tuple[Scalar, Scalar]) -> G2Point:
-    columns = [_combined_2([vector[side] for vector in vectors], list(weights)) for side in (0, 1)]
-    return columns[0] * beta[0] + columns[1] * beta[1]
+def _entry_2(vector: Pair2, b: Scalar) -> G2Point:
+    return vector[0] + vector[1] * b
+
+
+def _weighted_1(vectors: Sequence[Pair1], weights: Sequence[Scalar], a: Scalar) -> G1Point:
+    """Σ w·(α·vector)."""
+    first, second = (_combined_1([vector[side] for vector in vectors], list(weights)) for side in (0, 1))
+    return _entry_1((first, second), a)
+
+
+def _weighted_2(vectors: Sequence[Pair2], weights: Sequence[Scalar], b: Scalar) -> G2Point:
+    first, second = (_combined_2([vector[side] for vector in vectors], list(weights)) for side in (0, 1))
+    return _entry_2((first, second), b)
 
 
 def _minus_1(vector: Pair1) -> Pair1:

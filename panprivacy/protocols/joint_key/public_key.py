@@ -6,15 +6,32 @@ rerandomized.
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any, Self
 
-from panprivacy.encryption.interface import Ciphertext, InvalidCiphertextError, PublicKey
+from panprivacy.encryption.interface import (
+    Ciphertext,
+    InvalidCiphertextError,
+    PublicKey,
+    ValueOutOfRangeError,
+)
+from panprivacy.formats.seeded_source import SeededSource
 from panprivacy.protocols.joint_key.groups import InvalidPointError
 from panprivacy.protocols.joint_key.keys import JointKey
-from panprivacy.protocols.joint_key.proven_bits import ENCODED_BYTES, ProvenBit, fresh, rerandomized
+from panprivacy.protocols.joint_key.proven_bits import (
+    ENCODED_BYTES,
+    ProvenBit,
+    all_hold,
+    fresh,
+    public_state,
+    rerandomized,
+)
 
 SCHEME = "bls12-381"
 """The curve: under this name a server's half of the secret key is stored."""
+
+
+_KEPT = b"panapp-kept-state-1\n"
 
 
 class JointPublicKey(PublicKey):
@@ -27,11 +44,14 @@ class JointPublicKey(PublicKey):
 
     scheme = SCHEME
     ciphertext_bytes = ENCODED_BYTES
-    decryption_seconds = 0.003
+    decryption_seconds = 0.004
     rerandomized_is_fresh = True
 
     def __init__(self, joint: JointKey) -> None:
         self.joint = joint
+        # Read from bytes, as the states that are rerandomized: the library's points have several forms, and
+        # a clock could distinguish them.
+        self._sources = {bit: ProvenBit.decode(bytes(public_state(joint, bit))) for bit in (0, 1)}
 
     def encrypt(
         self,
@@ -55,10 +75,14 @@ class JointPublicKey(PublicKey):
         *,
         rerandomizations: int,  # noqa: ARG002  # what is rerandomized is as fresh
     ) -> ProvenBit:
-        """See `PublicKey.replace_or_rerandomize`: both are computed, and one is kept."""
-        kept = rerandomized(self.joint, _own(ciphertext), random_source)
-        replaced = fresh(self.joint, message, random_source)
-        return (kept, replaced)[bool(replace)]
+        """See `PublicKey.replace_or_rerandomize`; ValueOutOfRangeError unless `message` is 0 or 1.
+
+        One of two states is chosen, and rerandomized. The public one of the message gives a fresh one.
+        """
+        source = self._sources.get(message)
+        if source is None:
+            raise ValueOutOfRangeError(f"bit: must be 0 or 1, not {message}")
+        return rerandomized(self.joint, (_own(ciphertext), source)[bool(replace)], random_source)
 
     def parse(self, encoded: bytes) -> ProvenBit:
         """Sizes and group memberships are checked, the proof is not: `proven_bits.all_hold` does."""
@@ -66,6 +90,18 @@ class JointPublicKey(PublicKey):
             return ProvenBit.decode(encoded)
         except InvalidPointError as error:
             raise InvalidCiphertextError(f"an encrypted bit with its proof {error}") from error
+
+    def require_kept(self, ciphertexts: Sequence[Ciphertext]) -> None:
+        """That every proof holds.
+
+        An intruder who writes to a device could break the proof: rerandomizing leaves it broken, an event
+        makes a fresh one that holds, and the intruder sees which. So a device does not go on from such a state. The
+        check's weights are hashes of what is checked: a wrong proof passes with probability 3·2^−128 for each
+        that the intruder tries.
+        """
+        for each in map(_own, ciphertexts):
+            if not all_hold(self.joint, [each], SeededSource(_KEPT + self.joint.encode() + bytes(each))):
+                raise InvalidCiphertextError("the proof of an encrypted bit does not hold: it was changed")
 
     def with_tables(self) -> Self:
         """The key itself: there are no tables."""

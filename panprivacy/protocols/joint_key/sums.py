@@ -18,7 +18,6 @@ from panprivacy.protocols.joint_key.groups import (
     InvalidPointError,
     Pair1,
     Scalar,
-    decode_1,
     encode,
     plus_1,
     scalar,
@@ -47,13 +46,18 @@ def decode_total(encoded: bytes) -> Pair1:
     """Inverse of `encode_total`; of no bytes, the sum of no ciphertexts. InvalidPointError."""
     if not encoded:
         return ciphertext_sum(())
+    return _decode_any(encoded[:G1_BYTES]), _decode_any(encoded[G1_BYTES:])
+
+
+def _decode_any(encoded: bytes) -> G1Point:
+    """A point of G1, which may be the identity."""
     try:
-        first, second = (G1Point.from_compressed_bytes(encoded[at : at + G1_BYTES]) for at in (0, G1_BYTES))
+        point = G1Point.from_compressed_bytes(encoded)
     except (ValueError, TypeError) as error:
-        raise InvalidPointError(f"a sum must be two points of G1 in {2 * G1_BYTES} bytes") from error
-    if encode_total((first, second)) != encoded:
-        raise InvalidPointError(f"a sum must be two points of G1 in {2 * G1_BYTES} bytes")
-    return first, second
+        raise InvalidPointError(f"must be a point of G1 in {G1_BYTES} bytes") from error
+    if encode([point]) != encoded:
+        raise InvalidPointError(f"must be a point of G1 in {G1_BYTES} bytes")
+    return point
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ class DecryptionPart:
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
         """Inverse of `encode`; InvalidPointError. The proof is not checked."""
-        return cls(decode_1(encoded[:G1_BYTES]), KnowledgeProof.decode(encoded[G1_BYTES:]))
+        # Of a sum whose first entry is the identity, so is the part.
+        return cls(_decode_any(encoded[:G1_BYTES]), KnowledgeProof.decode(encoded[G1_BYTES:]))
 
     @classmethod
     def made(cls, context: bytes, total: Pair1, secret: Scalar, random_source: random.Random) -> Self:

@@ -39,6 +39,7 @@ class BundlePart(Part[BundleAccess, BundleAccess]):
             ),
         ),
     )
+    has_section = True
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
         return self.field_names if subject.servers.publishes_reports else ()

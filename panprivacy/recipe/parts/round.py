@@ -77,7 +77,7 @@ class RoundPart(SimplePart[RoundPlace]):
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
         added_up = subject.statistic.device_input in (DeviceInput.EVENTS, DeviceInput.RANDOMIZED)
-        return self.field_names if added_up else ()
+        return self.field_names if added_up and subject.servers.has_rounds else ()
 
     def read(self, fields: Mapping[str, object]) -> RoundPlace:
         return RoundPlace.from_members(fields[FIELD])

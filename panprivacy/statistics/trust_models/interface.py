@@ -79,6 +79,10 @@ class Servers(ABC):
     admits_by_token: ClassVar[bool] = False
     """Whether every report must come with a token."""
 
+    report_signature_bytes: ClassVar[int] = 0
+    """Length of a device's signature of its report, which it shows with its token: then no server can put
+    another report under a token that it received (`panprivacy.recipe.token`). 0 if devices sign none."""
+
     publishes_reports: ClassVar[bool] = False
     """Whether accepted reports are kept, with their tokens, so that others recompute the result."""
 

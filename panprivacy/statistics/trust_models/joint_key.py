@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from panprivacy.accounting.guarantees import Guarantee, Model
@@ -39,6 +40,13 @@ ENCODED_BYTES = 864
 ROLES = ("leader", "helper")
 
 KEY_BYTES, STRING_BYTES = 272, 416
+
+
+def library_missing() -> str:
+    """Why nothing can be computed with joint keys here, as a clause; empty if it can."""
+    if find_spec("py_arkworks_bls12381") is not None:
+        return ""
+    return "py-arkworks-bls12381 is not installed: install panprivacy[joint-key]"
 
 
 def _aggregator_amended(guarantee: Guarantee) -> Guarantee:
@@ -107,6 +115,7 @@ class JointKeyServers(
     # The helper checks a recipe, and no document of rounds.
     has_rounds = False
     admits_by_token = True
+    report_signature_bytes = 64
     publishes_reports = True
     # The curve is fixed: a recipe names no scheme.
     plain_inputs = (DeviceInput.EVENTS,)
@@ -141,8 +150,10 @@ class JointKeyServers(
 
     @cached_property
     def halves(self) -> "tuple[tuple[KeyHalf, KeyHalf], tuple[StringHalf, StringHalf]]":
-        """The halves of the key, and those of the strings; FieldError if they are none. Their proofs are
-        checked by `require_made`."""
+        """The halves of the key, and those of the strings; FieldError if they are none, or if the curve's
+        library is missing. Their proofs are checked by `require_made`."""
+        if missing := library_missing():
+            raise FieldError("trust", f"cannot be joint_key here: {missing}")
         from panprivacy.protocols.joint_key.groups import InvalidPointError
         from panprivacy.protocols.joint_key.keys import KeyHalf, StringHalf
 

@@ -18,7 +18,8 @@ from joint_key.leader.models import JointSum
 from joint_key.leader.sums import helper_of, sum_drive, sums_take
 from log.public_log.tree_growth import integrate
 from panprivacy.accounting.trust import Trust
-from panprivacy.recipe.token import report_nonce
+from panprivacy.device.tokens import token_drawn
+from panprivacy.recipe.token import token_shown
 from partners import signed_views
 from partners.partner import Partner
 from publishing.publication import recipe_close, recipe_publish_file
@@ -58,14 +59,21 @@ def joint_recipe(
 
 def report(recipe: Recipe, bit: int) -> dict[str, Any]:
     """A report that encrypts this bit, its fields as bytes."""
-    token = issued_token(recipe.published, SOURCE)
-    return {**report_of_values(recipe, [bit], report_nonce(token)), "token": token.encode()}
+    return signed(recipe, report_of_values(recipe, [bit])["ciphertexts"])
+
+
+def signed(recipe: Recipe, ciphertexts: list[bytes]) -> dict[str, Any]:
+    """The report with which a device sends these."""
+    state = token_drawn(recipe.published, SOURCE, now=timezone.now())
+    token = issued_token(recipe.published, SOURCE, nonce=state.nonce).encode()
+    shown = token_shown(token, state.seed, ciphertexts)
+    return {"nonce": state.report_nonce, "ciphertexts": ciphertexts, "token": shown}
 
 
 def unproved(recipe: Recipe) -> dict[str, Any]:
     """A report of a one with the end of another one's proof."""
-    honest, other = report(recipe, 1), report(recipe, 1)
-    return honest | {"ciphertexts": [honest["ciphertexts"][0][:-96] + other["ciphertexts"][0][-96:]]}
+    (honest,), (other,) = (report(recipe, 1)["ciphertexts"] for _ in range(2))
+    return signed(recipe, [honest[:-96] + other[-96:]])
 
 
 def reported(recipe: Recipe, bits: Sequence[int] = BITS, *, bad: int = 0) -> Recipe:

@@ -26,7 +26,7 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols.joint_key.groups import G1, decode_scalar
 from panprivacy.protocols.joint_key.sums import DecryptionPart, decode_total
 from panprivacy.protocols.transparency.proof import Proof
-from panprivacy.recipe.accepted_list import AcceptedList, part_digest
+from panprivacy.recipe.accepted_list import RECORD_BYTES, AcceptedList, part_digest
 from partners import joint_key_calls
 from partners.client import PeerRefusedError
 from recipes.actions import RECIPE_PUBLISHED
@@ -48,6 +48,7 @@ from tests.collections.joint_key.scene import (
     report,
     reports_take,
     settle,
+    signed,
     sum_of,
     sums_drive,
     there,
@@ -106,10 +107,11 @@ def test_reports_come_alone_or_in_batches_each_with_a_token(client: Client) -> N
     assert post_one(client, recipe, as_json(one)).status_code == 201
     bad: list[tuple[dict[str, Any], str]] = [
         (one, "duplicate_nonce"),
-        (late | {"ciphertexts": one["ciphertexts"]}, "duplicate_ciphertext"),
+        (signed(recipe, one["ciphertexts"]), "duplicate_ciphertext"),
+        (late | {"ciphertexts": one["ciphertexts"]}, "token_invalid"),
         (other | {"token": one["token"]}, "token_invalid"),
         ({name: other[name] for name in ("nonce", "ciphertexts")}, "token_missing"),
-        (other | {"ciphertexts": [bytes(864)]}, "invalid_ciphertext"),
+        (signed(recipe, [bytes(864)]), "invalid_ciphertext"),
         (other | {"ciphertexts": other["ciphertexts"] * 2}, "wrong_ciphertext_count"),
     ]
     for content, reason in bad:
@@ -142,7 +144,7 @@ def test_accepted_reports_are_in_the_order_of_their_nonces() -> None:
     recipe = listed(bad=1)
     (content,) = accepted_parts(recipe)
     nonces = list(AcceptedReport.objects.order_by("nonce").values_list("nonce", flat=True))
-    records = [content[at : at + 1_218] for at in range(0, len(content), 1_218)]
+    records = [content[at : at + RECORD_BYTES] for at in range(0, len(content), RECORD_BYTES)]
     assert [proven_rows.nonce_of(record) for record in records] == [bytes(nonce) for nonce in nonces]
     assert accepted_part(recipe, after=bytes(nonces[-1])) == (b"", bytes(nonces[-1]))
     assert sum_of(recipe).list == AcceptedList.of("", len(records), [part_digest(content)]).digest
@@ -180,18 +182,19 @@ def test_progress_shows_valid_reports_and_the_helpers_trouble() -> None:
 # The helper refuses, or cheats -----------------------------------------------------------------------
 
 
-def test_helper_checks_reports_itself_and_names_the_first_that_fails() -> None:
+@pytest.mark.parametrize("swapped", [False, True])
+def test_helper_checks_reports_itself_and_names_the_first_that_fails(swapped: bool) -> None:
     recipe = closed()
     reports_take()
-    # The leader's own check let it pass.
-    first = AcceptedReport.objects.order_by("nonce").first()
-    assert first is not None
-    first.record = first.record[:354] + unproved(recipe)["ciphertexts"][0]
-    first.save()
-    settle()
-    assert_withheld(
-        recipe, Release.Cause.REFUSED, "the helper refuses: part 0: report 1 of its part: its proof"
-    )
+    # The leader's own check let it pass, or the leader put it under the token of another.
+    bad = signed(recipe, report(recipe, 1)["ciphertexts"]) if swapped else unproved(recipe)
+    shown = report(recipe, 1) if swapped else bad
+    record = shown["token"] + bad["ciphertexts"][0]
+    AcceptedReport.objects.create(recipe=recipe, nonce=shown["nonce"], record=record)
+    settle(issued=len(BITS) + 1)
+    reason = "the token is not one" if swapped else "its proof does not hold"
+    assert_withheld(recipe, Release.Cause.REFUSED, "the helper refuses: part 0: report ")
+    assert reason in release_of(recipe).reason
     assert entries("list_accepted") == 0
 
 
@@ -200,7 +203,7 @@ def test_list_that_the_helper_did_not_check_is_not_signed() -> None:
     reports_take()
     identifier, helper = str(recipe.identifier), partner().client()
     content, _ = accepted_part(recipe, after=b"")
-    fewer = content[:-1_218]
+    fewer = content[:-RECORD_BYTES]
     right, short = (
         AcceptedList.of(identifier, number, [part_digest(part)])
         for number, part in ((6, content), (5, fewer))
@@ -238,7 +241,7 @@ def test_list_below_the_cohort_is_signed_by_no_helper() -> None:
     recipe = closed()
     reports_take()
     identifier, helper = str(recipe.identifier), partner().client()
-    content = accepted_part(recipe, after=b"")[0][: 4 * 1_218]
+    content = accepted_part(recipe, after=b"")[0][: 4 * RECORD_BYTES]
     joint_key_calls.part_check(helper, identifier=identifier, number=0, content=content)
     digest = AcceptedList.of(identifier, 4, [part_digest(content)]).digest
     with pytest.raises(PeerRefusedError, match="at least the cohort size of 5, not 4"):

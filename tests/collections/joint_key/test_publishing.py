@@ -27,7 +27,6 @@ from panprivacy.protocols.joint_key.keys import (
     string_half,
 )
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.statistics.trust_models.joint_key import (
     KEY_BYTES,
@@ -66,15 +65,12 @@ class Leader:
     """One that makes a recipe's key step by step, and may cheat at each.
 
     Args:
-        place: among rounds.
         named: fields of the servers in the document, instead of the helper's own.
         changes: to the draft.
     """
 
-    def __init__(self, place: RoundPlace | None = None, named: dict[str, Any] | None = None, **changes: Any):
+    def __init__(self, named: dict[str, Any] | None = None, **changes: Any):
         self.draft = drafted(trust="joint_key", **changes)
-        if place is not None:
-            self.draft = self.draft.having(round=place)
         self.request = secrets.token_bytes(16)
         self.blank = JointKeyServers(
             **{"helper_url": HELPER_URL, "helper_verification_key": HELPER_KEY} | (named or {}),
@@ -240,7 +236,6 @@ def test_strings_are_committed_to_once() -> None:
         ({"cohort_size": 2}, "cohort_size: this helper takes cohorts of at least 3"),
         ({"named": {"helper_url": "https://other.example"}}, f"helper.url: must be {HELPER_URL}"),
         ({"named": {"helper_verification_key": STRANGERS_KEY}}, "helper.verification_key: must be ours"),
-        ({"place": RoundPlace(of="0" * 64, number=1)}, "round: must be left out under joint_key"),
     ],
 )
 def test_recipe_in_which_the_helper_takes_no_part_is_refused(asked: dict[str, Any], words: str) -> None:

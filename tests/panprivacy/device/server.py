@@ -108,7 +108,7 @@ class MemoryServer:
             return "wrong_nonce_size"
         if self.recipe.admission is not None:
             try:
-                token_require(self.recipe, token, nonce)
+                token_require(self.recipe, token, nonce, ciphertexts)
             except TokenRefusedError as error:
                 return error.reason
         if len(ciphertexts) != self.recipe.calibrated_statistic.report_ciphertexts:

@@ -19,7 +19,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.planning.expectation import device_bytes, expectation_of, expected_reports
 from panprivacy.planning.proposal import Proposal
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.recipe.accepted_list import SHOWN_BYTES
 from panprivacy.recipe.request_bytes import published_report_bytes
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 from panprivacy.statistics.trust_models.single_server import OneServer
@@ -119,7 +119,7 @@ def test_device_bytes_with_two_servers_are_those_of_a_real_state():
 def test_device_bytes_with_a_joint_key_are_those_of_a_real_report():
     joint = joint_recipe(random.Random(1))
     record = joint.report(1, random.Random(1))
-    token, bit = record[:TOKEN_BYTES], record[TOKEN_BYTES:]
+    token, bit = record[:SHOWN_BYTES], record[SHOWN_BYTES:]
     expected = device_bytes(joint.recipe.calibrated_statistic, DEFAULT_SCHEME, JointKeyServers)
     assert expected.state == len(bit)
     members = WireReport(bytes(16), (bit,)).members("ciphertexts")

@@ -4,10 +4,12 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from panprivacy.device.tokens import token_drawn
 from panprivacy.protocols.joint_key import keys
 from panprivacy.protocols.joint_key.groups import Scalar
 from panprivacy.recipe.accepted_list import joint_key_of
 from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.token import token_shown
 from panprivacy.statistics.events.interface import Mechanism
 from panprivacy.statistics.trust_models.joint_key import (
     KEY_BYTES,
@@ -33,7 +35,13 @@ class JointRecipe:
         mechanism = self.recipe.calibrated_statistic
         assert isinstance(mechanism, Mechanism)
         (bit,) = mechanism.report_of_count(joint_key_of(self.recipe), count, source)
-        return issued_token(self.recipe, source).encode() + bytes(bit)
+        return self.signed(bytes(bit), source)
+
+    def signed(self, bit: bytes, source: random.Random) -> bytes:
+        """The same of a device that sends this."""
+        state = token_drawn(self.recipe, source, now=NOW)
+        token = issued_token(self.recipe, source, nonce=state.nonce).encode()
+        return token_shown(token, state.seed, [bit]) + bit
 
     def records(self, number: int, source: random.Random) -> list[bytes]:
         """Reports of so many devices, half of them with an event, in the order of the list."""

@@ -121,18 +121,20 @@ def test_list_is_checked_decrypted_in_parts_and_its_count_is_that_of_ones():
 
 
 def test_report_that_does_not_hold_is_refused_with_its_number():
-    first, second, *others = RECORDS
+    first, second, *_ = RECORDS
     other = joint_recipe(SOURCE, question="Another one?").report(1, SOURCE)
     flipped = bytearray(second)
     flipped[-1] ^= 1
-    swapped = second[:-864] + first[-864:-96] + second[-96:]
+    crossed = JOINT.signed(first[-864:-96] + second[-96:], SOURCE)
     for records, refusal in (
         ([second, first], "report 2 of its part is out of order"),
         ([first, first], "report 2 of its part has the token of the one before it"),
         ([other], "report 1 of its part: the token is of another recipe"),
         ([first, bytes(RECORD_BYTES)], "report 2 of its part: the token is not one"),
-        ([first, bytes(flipped)], "report 2 of its part: an encrypted bit"),
-        ([first, swapped, *others], "report 2 of its part: its proof does not hold"),
+        ([first, bytes(flipped)], "report 2 of its part: the token is not one"),
+        ([first, second[:-864] + first[-864:]], "report 2 of its part: the token is not one"),
+        ([JOINT.signed(bytes(864), SOURCE)], "report 1 of its part: an encrypted bit"),
+        ([crossed], "report 1 of its part: its proof does not hold"),
         ([first[:-1]], "not made of whole reports"),
         ([], "not made of whole reports"),
     ):

@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.formats import base64_text
 from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.protocols.signed_count import ReleasedCount
-from panprivacy.recipe.accepted_list import PART_REPORTS, AcceptedList, joint_key_of, part_digest
+from panprivacy.recipe.accepted_list import PART_REPORTS, SHOWN_BYTES, AcceptedList, joint_key_of, part_digest
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.signed_result import result_hash, sign_result
 from panprivacy.recipe.statistic import statistic_as
@@ -57,6 +56,11 @@ class Scene:
     def recipe(self) -> PublishedRecipe:
         return self.joint.recipe
 
+    def is_one(self, encoded: bytes) -> bool:
+        """Whether an encrypted bit is 1, which no server can find out alone."""
+        bit = joint_key_of(self.recipe).parse(encoded)
+        return bool(bit.c[1] != bit.c[0] * (self.joint.secrets[0] + self.joint.secrets[1]))
+
     def accepted(self, records: Sequence[bytes] | None = None) -> AcceptedList:
         """The list of these reports, or of all."""
         chosen = self.records if records is None else records
@@ -66,7 +70,7 @@ class Scene:
     def decryptions(self) -> dict[str, bytes]:
         """Both servers' parts of the decryption."""
         key, accepted = joint_key_of(self.recipe), self.accepted()
-        total = ciphertext_sum(key.parse(record[TOKEN_BYTES:]).c for record in self.records)
+        total = ciphertext_sum(key.parse(record[SHOWN_BYTES:]).c for record in self.records)
         return {
             role: DecryptionPart.made(accepted.decryption_context(role), total, secret, self.source).encode()
             for role, secret in zip(ROLES, self.joint.secrets, strict=True)
@@ -98,11 +102,8 @@ def scene(number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS) -> S
     source = random.Random(seed)
     joint = joint_recipe(source)
     records = joint.records(number, source)
-    secret = joint.secrets[0] + joint.secrets[1]
-    bits = (joint_key_of(joint.recipe).parse(record[TOKEN_BYTES:]) for record in records)
-    # Each by itself, which no server can.
-    count = sum(bit.c[1] != bit.c[0] * secret for bit in bits)
-    return Scene(joint, records, count, source, cut)
+    made = Scene(joint, records, 0, source, cut)
+    return replace(made, count=sum(made.is_one(record[SHOWN_BYTES:]) for record in records))
 
 
 @cache

@@ -30,7 +30,7 @@ def edited(name: str, **members: Any) -> Tamper:
         (lambda files: files.pop("list.proof"), "list.proof: is missing"),
         (replaced("extra.json", b"{}"), "extra.json: is no file of a bundle"),
         (replaced("reports.bin", b""), "reports.bin: has 0 bytes, and must be made of 1 or more whole"),
-        (replaced("reports.bin", bytes(RECORD_BYTES - 1)), "reports.bin: has 1,217 bytes, and must be made"),
+        (replaced("reports.bin", bytes(RECORD_BYTES - 1)), "reports.bin: has 1,281 bytes, and must be made"),
         (replaced("recipe.json", b"{"), "recipe.json: the content is not a JSON object"),
         (replaced("recipe.json", b"\xff"), "recipe.json: the content is not a JSON object"),
         (replaced("recipe.json", b"[]"), "recipe.json: the content is not a JSON object"),
@@ -93,7 +93,7 @@ def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path) -> None:
 def test_more_reports_than_any_recipe_has_are_refused(tmp_path: Path) -> None:
     folder = written(tmp_path, valid_files())
     os.truncate(folder / "reports.bin", (MOST_REPORTS + 1) * RECORD_BYTES)
-    with pytest.raises(BundleError, match=r"reports\.bin: has more than 121,800,000,000 bytes"):
+    with pytest.raises(BundleError, match=r"reports\.bin: has more than 128,200,000,000 bytes"):
         Bundle.read(folder)
 
 
@@ -119,7 +119,7 @@ def test_bundle_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_writer_refuses_other_reports_than_the_list_has(tmp_path: Path) -> None:
     scene = the_scene()
-    with pytest.raises(BundleError, match=r"reports\.bin: 13,398 bytes were written, not 12 reports"):
+    with pytest.raises(BundleError, match=r"reports\.bin: 14,102 bytes were written, not 12 reports"):
         write_bundle(tmp_path, scene.content(), scene.records[1:])
     with pytest.raises(FileExistsError):
         write_bundle(tmp_path, scene.content(), scene.records)

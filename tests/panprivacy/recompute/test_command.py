@@ -3,15 +3,18 @@
 import dataclasses
 import json
 import random
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from panprivacy.protocols.transparency import signed_note
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.cosignature import cosign
-from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, Note, VerifierKey
+from panprivacy.recipe.accepted_list import SHOWN_BYTES
 from panprivacy.recompute import reports
 from panprivacy.recompute.__main__ import BY_THE_BUNDLE, BY_THE_POLICY, main
 from panprivacy.recompute.checks import CHECKS, Recomputation
@@ -45,11 +48,12 @@ def policy_file(folder: Path, text: str) -> str:
 
 def test_bundle_that_holds_prints_every_check_and_the_answer(folder, tmp_path, capsys) -> None:
     assert main([str(folder)]) == 0
-    *lines, others, last = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    *lines, others, last = shown.out.splitlines()
     assert [line[:26].rstrip() for line in lines] == [f"holds  {name}:" for name in CHECKS]
     assert others == "Not recomputed: admission, plan, rejected, released_at, servers, software."
     assert last == f"{ANSWER} {BY_THE_BUNDLE}"
-    assert capsys.readouterr().err == ""
     assert main([str(folder), "--policy", policy_file(tmp_path, WITHOUT_WITNESSES)]) == 0
     printed = capsys.readouterr().out
     assert "the site's key of the policy signed it.\n" in printed
@@ -112,6 +116,32 @@ def test_wrong_use_ends_with_2_and_says_why(folder, tmp_path, capsys) -> None:
     assert "line 1: must begin with" in capsys.readouterr().err
 
 
+def test_progress_is_one_line_on_a_terminal_and_gone_at_the_end(folder, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main([str(folder)]) == 0
+    written_over = [text for text in capsys.readouterr().err.split("\r") if text.strip()]
+    assert written_over == ["tokens: 12 of 12 reports", "proofs: 12 of 12 reports"]
+
+
+def test_fewer_reports_than_the_cohort_size_fail_the_guarantees(tmp_path) -> None:
+    *_, last = Recomputation(written(tmp_path, scene(4).files()), source=random.SystemRandom).lines()
+    assert (last.name, last.sentence) == ("guarantees", "4 reports are fewer than the cohort size of 5")
+
+
+def test_proof_of_a_log_that_is_not_the_sites_own_fails(folder, tmp_path, capsys) -> None:
+    """The policy has two logs; the site's key is the other one's."""
+    stranger = VerifierKey("other.example", ED25519, HELPER_KEY.public_key().public_bytes_raw())
+    text = f"log {stranger.text}\n{WITHOUT_WITNESSES}"
+    log = log_of(the_scene().recipe.identifier, the_scene().accepted(), json_of(valid_files(), "result.json"))
+    checkpoint = Checkpoint("other.example", log.size, log.checkpoint.root)
+    note = Note(checkpoint.text, (signed_note.sign(checkpoint.text, "other.example", HELPER_KEY),)).encode()
+    log.note = lambda: note
+    (folder / "recipe.proof").write_bytes(proof_at(log, 3))
+    assert main([str(folder), "--policy", policy_file(tmp_path, text)]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "fails  recipe in the log:  the log other.example is not the site's own"
+
+
 # Parts ------------------------------------------------------------------------
 
 
@@ -124,7 +154,7 @@ def in_parts() -> Scene:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_parts_are_checked_alike_in_one_process_and_in_two(processes, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(reports, "PART_REPORTS", 5)
-    seen: list[tuple[str, int]] = []
+    seen: list[tuple[str, int, int]] = []
     found = Recomputation(
         written(tmp_path, in_parts().files()),
         source=random.SystemRandom,
@@ -132,27 +162,36 @@ def test_parts_are_checked_alike_in_one_process_and_in_two(processes, tmp_path, 
         progress=lambda *shown: seen.append(shown),
     )
     assert all(line.holds for line in found.lines())
-    assert seen == [(name, reports) for name in ("tokens", "proofs") for reports in (5, 10, 12)]
+    assert seen == [(name, reports, 12) for name in ("tokens", "proofs") for reports in (5, 10, 12)]
     assert found.count == the_scene().count
 
 
 @pytest.mark.parametrize(
-    ("place", "of", "expected"),
-    [
-        (5, 4, "reports: report 6 has the token of the one before it"),
-        (5, 0, "reports: report 6 is out of order"),
-        (11, None, "proofs: report 12: its proof does not hold"),
-    ],
+    ("of", "expected"),
+    [(4, "reports: report 6 has the token of the one before it"), (0, "reports: report 6 is out of order")],
 )
-def test_report_of_a_later_part_is_named_by_its_number(place, of, expected, tmp_path, monkeypatch) -> None:
+def test_order_holds_from_part_to_part(of: int, expected: str, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(reports, "PART_REPORTS", 5)
     records = list(in_parts().records)
-    records[place] = records[place][:354] + records[0][354:] if of is None else records[of]
-    if of is None:
-        records[place] = records[place][:-96] + records[1][-96:]
+    records[5] = records[of]
+    assert failed(tmp_path, records) == expected
+
+
+def test_report_of_a_later_part_is_named_by_its_number(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(reports, "PART_REPORTS", 5)
+    kept = in_parts().records
+    crossed = in_parts().joint.signed(kept[1][SHOWN_BYTES:-96] + kept[2][-96:], random.Random(1))
+    records = sorted([*kept[1:], crossed], key=lambda record: record[18:34])
+    place = records.index(crossed)
+    assert place >= 5
+    assert failed(tmp_path, records) == f"proofs: report {place + 1}: its proof does not hold"
+
+
+def failed(folder: Path, records: list[bytes]) -> str:
+    """The last line of a bundle with these reports instead."""
     files = in_parts().files() | {"reports.bin": b"".join(records)}
-    *_, last = Recomputation(written(tmp_path, files), source=random.SystemRandom).lines()
-    assert f"{last.name}: {last.sentence}" == expected
+    *_, last = Recomputation(written(folder, files), source=random.SystemRandom).lines()
+    return f"{last.name}: {last.sentence}"
 
 
 # Hostile results --------------------------------------------------------------

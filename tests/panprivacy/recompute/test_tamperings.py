@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.formats import base64_text
 from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
-from panprivacy.recipe.accepted_list import RECORD_BYTES, AcceptedList, joint_key_of
+from panprivacy.recipe.accepted_list import RECORD_BYTES, SHOWN_BYTES, AcceptedList, joint_key_of
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recompute.checks import CHECKS, Recomputation
 from tests.panprivacy.device.public_log import MemoryLog, other_entries
@@ -36,7 +35,6 @@ from tests.panprivacy.recompute.scene import (
     valid_files,
     written,
 )
-from tests.tokens import issued_token
 
 STRANGER = Ed25519PrivateKey.from_private_bytes(bytes(range(64, 96)))
 SOURCE = random.Random(381)
@@ -63,23 +61,42 @@ def with_records(change: Callable[[list[bytes]], object]) -> Callable[[Files], N
     return tamper
 
 
+def by_nonce(record: bytes) -> bytes:
+    return record[18:34]
+
+
 def with_own_report(records: list[bytes]) -> None:
     records.append(the_scene().joint.report(1, SOURCE))
-    records.sort(key=lambda record: record[18:34])
+    records.sort(key=by_nonce)
+
+
+def from_a_device(bit: Callable[[list[bytes]], bytes]) -> Callable[[Files], None]:
+    """In place of a report, another device's with these bytes, under a token of its own."""
+
+    def change(records: list[bytes]) -> None:
+        records[3] = the_scene().joint.signed(bit(records), SOURCE)
+        records.sort(key=by_nonce)
+
+    return with_records(change)
 
 
 def with_token(place: int, token: Callable[[list[bytes]], bytes]) -> Callable[[Files], None]:
     def change(records: list[bytes]) -> None:
-        records[place] = token(records) + records[place][TOKEN_BYTES:]
+        records[place] = token(records) + records[place][SHOWN_BYTES:]
 
     return with_records(change)
 
 
 def with_bit(place: int, bit: Callable[[list[bytes]], bytes]) -> Callable[[Files], None]:
     def change(records: list[bytes]) -> None:
-        records[place] = records[place][:TOKEN_BYTES] + bit(records)
+        records[place] = records[place][:SHOWN_BYTES] + bit(records)
 
     return with_records(change)
+
+
+def of_another_recipe_shown() -> bytes:
+    joint = joint_recipe(random.Random(39), question="Another one?")
+    return joint.report(1, SOURCE)[:SHOWN_BYTES]
 
 
 def flipped(content: bytes, place: int) -> bytes:
@@ -137,7 +154,7 @@ def part_over(records: slice, context: AcceptedList | None = None) -> Callable[[
     def made(_: bytes) -> bytes:
         scene = the_scene()
         key = joint_key_of(scene.recipe)
-        total = ciphertext_sum(key.parse(record[TOKEN_BYTES:]).c for record in scene.records[records])
+        total = ciphertext_sum(key.parse(record[SHOWN_BYTES:]).c for record in scene.records[records])
         bound = (context or scene.accepted()).decryption_context("leader")
         return DecryptionPart.made(bound, total, scene.joint.secrets[0], SOURCE).encode()
 
@@ -290,7 +307,7 @@ TAMPERINGS: list[tuple[str, Callable[[Files], None], str]] = [
         "reports: reports.bin has 13 reports, and list.json names 12",
     ),
     (
-        "report doubled, in place of another",
+        "report and token doubled, in place of another",
         with_records(lambda records: records.__setitem__(4, records[3])),
         "reports: report 5 has the token of the one before it",
     ),
@@ -300,38 +317,53 @@ TAMPERINGS: list[tuple[str, Callable[[Files], None], str]] = [
         "reports: report 2 is out of order",
     ),
     (
-        "token reused",
-        with_token(8, lambda records: records[2][:TOKEN_BYTES]),
-        "reports: report 9 is out of order",
+        "token reused for another report",
+        with_token(8, lambda records: records[2][:SHOWN_BYTES]),
+        "tokens: report 9: the token is not one that the recipe's issuer signed for this report",
     ),
     (
         "token of another recipe",
-        with_token(8, lambda _: issued_token(other_recipe(), SOURCE).encode()),
+        with_token(8, lambda _: of_another_recipe_shown()),
         "tokens: report 9: the token is of another recipe",
     ),
     (
         "token that the issuer did not sign",
-        with_token(8, lambda records: flipped(records[8][:TOKEN_BYTES], -1)),
+        with_token(8, lambda records: flipped(records[8][:SHOWN_BYTES], 353)),
         "tokens: report 9: the token is not one that the recipe's issuer signed for this report",
     ),
     (
         "ciphertext changed",
-        with_bit(3, lambda records: records[4][TOKEN_BYTES:][:96] + records[3][TOKEN_BYTES + 96 :]),
-        "proofs: report 4: its proof does not hold",
+        with_bit(3, lambda records: records[4][SHOWN_BYTES:][:96] + records[3][SHOWN_BYTES + 96 :]),
+        "tokens: report 4: the token is not one that the recipe's issuer signed for this report",
     ),
     (
         "proof swapped with another report's",
-        with_bit(3, lambda records: records[3][TOKEN_BYTES:][:-192] + records[4][-192:]),
-        "proofs: report 4: its proof does not hold",
+        with_bit(3, lambda records: records[3][SHOWN_BYTES:][:-192] + records[4][-192:]),
+        "tokens: report 4: the token is not one that the recipe's issuer signed for this report",
     ),
     (
-        "bytes that are no ciphertext",
-        with_bit(3, lambda _: bytes(864)),
-        "proofs: report 4: an encrypted bit with its proof must be a point of G1 …",
+        "report replaced by another valid one under its token",
+        with_bit(3, lambda _: the_scene().joint.report(1, SOURCE)[SHOWN_BYTES:]),
+        "tokens: report 4: the token is not one that the recipe's issuer signed for this report",
     ),
     (
-        "report replaced by another valid one with its token",
-        with_bit(3, lambda _: the_scene().joint.report(1, SOURCE)[TOKEN_BYTES:]),
+        "ciphertext of another report, signed by its device",
+        from_a_device(lambda records: records[4][SHOWN_BYTES:][:96] + records[3][SHOWN_BYTES + 96 :]),
+        "proofs: report …: its proof does not hold",
+    ),
+    (
+        "proof of another report, signed by its device",
+        from_a_device(lambda records: records[3][SHOWN_BYTES:][:-192] + records[4][-192:]),
+        "proofs: report …: its proof does not hold",
+    ),
+    (
+        "bytes that are no ciphertext, signed by their device",
+        from_a_device(lambda _: bytes(864)),
+        "proofs: report …: an encrypted bit with its proof must be a point of G1 …",
+    ),
+    (
+        "report replaced by another valid one with a token of its own",
+        from_a_device(lambda _: the_scene().joint.report(1, SOURCE)[SHOWN_BYTES:]),
         "list: the hash in list.json is not the hash of these reports",
     ),
     (
@@ -397,7 +429,7 @@ TAMPERINGS: list[tuple[str, Callable[[Files], None], str]] = [
     ),
     (
         "partial decryption changed",
-        with_part("helper", lambda part: the_scene().records[0][TOKEN_BYTES:][:48] + part[48:]),
+        with_part("helper", lambda part: the_scene().records[0][SHOWN_BYTES:][:48] + part[48:]),
         "helper's part: the proof does not hold for the helper's key and the sum of these reports",
     ),
     (

@@ -21,6 +21,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.statistics.trust_models import TRUST_MODELS
 from recipes.recipe_file import has_rounds, read_recipe_file, require_recipe_file, take_universe
 from simulations.collect.device_file import OPTIONS, add_weights_option, device_file
 from simulations.installation.interrupts import interrupts_remembered
@@ -45,6 +46,12 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="recipe file (JSON)")
         for option, header in OPTIONS.items():
             parser.add_argument(f"--{option}", type=Path, help=f"CSV with the header {','.join(header)}")
+        parser.add_argument(
+            "--bundle",
+            type=Path,
+            metavar="DIR",
+            help="folder for what the result is recomputed from; for a recipe with a joint key",
+        )
         parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
         add_weights_option(parser)
         parser.add_argument(
@@ -95,6 +102,8 @@ class Command(BaseCommand):
         draft = RecipeDraft.from_mapping(members) if rounds is None else rounds.recipe
         if draft.warning:
             self.stderr.write(f"Warning: {draft.warning}")
+        if options["bundle"] is not None:
+            self.require_bundle(options["bundle"], draft)
         attributes = None if options["attributes"] is None else self.attributes(options["attributes"])
         require_attributes(attributes, has_target=draft.target is not None)
         simulated_devices = simulated_class(draft)
@@ -125,12 +134,21 @@ class Command(BaseCommand):
                 weights=options["weights"],
                 eager=options["eager"],
                 processes=options["processes"],
+                bundle=options["bundle"],
                 warn=self.stderr.write,
                 say=(lambda _: None) if options["json"] else self.say,
                 forewarn=self.forewarn_if_long if options["json"] else self.forewarn,
             )
         result["seconds"]["total"] = round(time.monotonic() - started, 3)
         return result
+
+    @staticmethod
+    def require_bundle(folder: Path, draft: RecipeDraft) -> None:
+        """Before anything is started, rather than after the collection."""
+        if not TRUST_MODELS[draft.trust].publishes_reports:
+            raise FieldError("bundle", "is for recipes with a joint key (trust joint_key)")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise FieldError("bundle", f"must be a new or an empty folder, not {folder}")
 
     @staticmethod
     def attributes(text: str) -> FleetAttributes:

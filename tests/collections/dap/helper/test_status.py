@@ -1,5 +1,6 @@
 """What a helper says of itself to everybody."""
 
+import random
 import re
 from typing import Any
 
@@ -12,12 +13,14 @@ from django.utils import timezone
 from dap.helper.task_ends import helper_task_end
 from dap.models import BatchBucket, ReportRejection, Side, Task
 from dap.operations import rejections_add
+from joint_key.helper.models import JointRecipe
 from log.audit.models import Entry
 from panprivacy.formats import base64_text
 from panprivacy.protocols.dap.basics import CHECKSUM_BYTES, Interval
 from tests.collections.dap.helper.scene import current_time, interval_selector, registered
 from tests.collections.dap.helper.test_registrations import Publication
 from tests.page_text import page_text
+from tests.panprivacy.recipe.joint_key_scene import joint_recipe
 
 COUNTED, REJECTED = 7_654_321, 1_234_567
 """Numbers that stand nowhere by chance."""
@@ -177,6 +180,33 @@ class TestReports:
             assert str(COUNTED) not in digits
             assert str(REJECTED) not in digits
         assert "don't publish how many reports were verified or rejected" in shown()[0]
+
+    @pytest.mark.parametrize("state", JointRecipe.State)
+    def test_joint_keys_recipe_is_shown_in_each_state_without_counts(self, state: str) -> None:
+        recipe, ended = joint_recipe(random.Random(1)).recipe, state == JointRecipe.State.ENDED
+        JointRecipe.objects.create(
+            identifier=recipe.identifier,
+            document=recipe.canonical.decode(),
+            state=state,
+            reports=COUNTED,
+            last_reports=REJECTED,
+            part=bytes(112) if ended else None,
+            outcome="the result was released" if ended else "",
+            created_at=timezone.now(),
+            ended_at=timezone.now() if ended else None,
+        )
+        page, content = page_text(Client().get("/")), Client().get("/status.json").json()
+        (joined,) = content["joint_recipes"]
+        assert (joined["identifier"], joined["state"]) == (recipe.identifier, state)
+        assert (joined["recipe"]["cohort_size"], joined["ended_at"] is None) == (5, not ended)
+        assert "Recipes with a joint key (experimental)" in page
+        assert recipe.identifier[:20] in page
+        assert joined["state_said"] in page
+        assert ("total decrypted" in page, "the result was released" in page) == (ended, ended)
+        for text in shown():
+            digits = text.replace(",", "")
+            assert str(COUNTED) not in digits
+            assert str(REJECTED) not in digits
 
     def test_collected_task_says_that_its_share_was_released(self) -> None:
         leader = registered()

@@ -58,17 +58,21 @@ def test_every_statistic_and_every_trust_model_has_one_group() -> None:
         {**MECHANISMS, **RANDOMIZERS, **SHUFFLE_STATISTICS, **STREAM_STATISTICS}
     )
     # Devices that randomize one value have the trust models of devices with events.
-    assert list(dict.fromkeys(trust for kind in KINDS.values() for trust in kind.trusts)) == list(Trust)
+    assert {trust for kind in KINDS.values() for trust in kind.trusts} == set(Trust)
     for statistic in STATISTICS.values():
         assert set(trusts_of(statistic)) <= set(kind_of(statistic).trusts)
 
 
-def test_two_servers_that_get_plain_shares_have_no_scheme() -> None:
-    for statistic, kept in (("categories", False), ("histogram", True)):
+def test_form_leaves_out_what_its_trust_model_does_not_have() -> None:
+    for statistic, trust, kept in (
+        ("categories", "single_server", {"encryption"}),
+        ("categories", "two_server", set()),
+        ("count_nonzero", "two_server", {"encryption"}),
+        ("count_nonzero", "joint_key", {"bundle"}),
+    ):
         form = recipe_form_class(STATISTICS[statistic])()
-        for trust, expected in (("single_server", True), ("two_server", kept)):
-            members = form.members({"trust": trust, "encryption": DEFAULT_SCHEME})
-            assert ("encryption" in members) == expected
+        members = form.members({"trust": trust, "encryption": DEFAULT_SCHEME, "bundle": "auditors"})
+        assert members.keys() & {"encryption", "bundle"} == kept
 
 
 def test_every_trust_model_says_whom_it_protects_against_and_whom_not() -> None:
@@ -114,8 +118,9 @@ def test_trust_box_and_warning_agree_on_how_scrambled_answers_are(epsilon: float
 def test_form_has_what_a_draft_of_the_statistic_may_say_and_nothing_else(statistic: str) -> None:
     class_ = STATISTICS[statistic]
     fields = set(recipe_form_class(class_).base_fields)
+    subjects = [Subject(class_, TRUST_MODELS[trust]) for trust in trusts_of(class_)]
     told = {
-        *draft_fields(Subject(class_, TRUST_MODELS[trusts_of(class_)[0]])),
+        *(field for subject in subjects for field in draft_fields(subject)),
         *class_.parameters_class.names(),
     } - {"statistic"}
     computed = set(class_.parameters_class.names()) - set(class_.parameters_class.entered_names())

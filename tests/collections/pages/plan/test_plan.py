@@ -178,6 +178,7 @@ def test_page_with_an_impossible_value_names_its_field(client: Client) -> None:
         "“Two servers” cannot collect “Mean number of events per device”: servers that cannot "
         "read reports cannot check those of this statistic. Choose “One server”."
     )
+    every = "Choose “One server” or “Two servers” or “Two servers with one joint key (experimental)”."
     for query, field, said in (
         ({"epsilon": "0"}, "epsilon", ""),
         ({"population_size": "0"}, "population_size", ""),
@@ -188,7 +189,7 @@ def test_page_with_an_impossible_value_names_its_field(client: Client) -> None:
         ({"encryption": "rot13"}, "encryption", ""),
         ({"statistic": "mean", "guarantee": "local", "k": "1000", "epsilon": "0.0001"}, "epsilon", ""),
         ({"statistic": "mean", "trust": "two_server"}, "trust", two_servers),
-        ({"trust": "no_server"}, "trust", "There is no such choice. Choose “One server” or “Two servers”."),
+        ({"trust": "no_server"}, "trust", f"There is no such choice. {every}"),
         ({"trust": ""}, "trust", "Enter a value."),
     ):
         response = client.get(reverse("plan"), query)

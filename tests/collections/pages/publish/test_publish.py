@@ -11,6 +11,7 @@ from recipes.models import AskedAgain, Recipe
 from recipes.operations import recipe_draft_save
 from recipes.selectors import recipe_asked_again
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish, recipe_page
+from tests.collections.publishing import scene
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import account, analyst, auditor, open_stream
@@ -242,7 +243,7 @@ def test_recipe_page_leads_analysts_to_a_form_filled_in_from_it(signed_in: Clien
 def test_edited_fields_are_marked_and_listed_before_publishing(signed_in: Client) -> None:
     recipe = published_recipe(epsilon=2.0)
     # A browser sends every choice, also those that the recipe's file leaves out.
-    untouched = {"admission": "open", "relay": "", "trust": "single_server"}
+    untouched = {"admission": "open", "relay": "", "trust": "single_server", "bundle": "public"}
     data = form_data(name="Crash counter", steps="4", epsilon="1.25", cohort_size="5", **untouched)
     form = page_text(signed_in.post(again_url(recipe), {**data, "action": "preview"}))
     assert 'id="mark_epsilon">Changed; it was 2.<' in form
@@ -258,6 +259,36 @@ def test_edited_fields_are_marked_and_listed_before_publishing(signed_in: Client
     assert "Changed; it was 2." in edited
     alone = signed_in.post(f"{new_url(page='recipe-preview')}&from={recipe.identifier}", data)
     assert 'id="mark_epsilon" hx-swap-oob="true">Changed; it was 2.' in page_text(alone)
+
+
+def test_form_says_what_a_joint_key_does_not_have(signed_in: Client, settings: Any) -> None:
+    data = form_data(trust="joint_key", admission="open", bundle="public", segments="a\nb", action="preview")
+    alone = page_text(signed_in.post(new_url(), data))
+    assert "Cannot be “Two servers with one joint key (experimental)”: no helper is set up" in alone
+    assert "Is not a field" not in alone
+    settings.LEADER_URL, settings.HELPER_URL = scene.LEADER_URL, scene.HELPER_URL
+    settings.HELPER_KEY = scene.verification_key_of(scene.HELPER_SIGNING_KEY)
+    form = page_text(signed_in.post(new_url(), data))
+    for said in (
+        "Two servers with one joint key (experimental)",
+        "its proof of security has had no outside review",
+        "What is published stays published: a later quantum computer could decrypt single reports",
+        "Must be left out under “Two servers with one joint key (experimental)”: a report is one bit.",
+    ):
+        assert said in form
+    any_sender = page_text(signed_in.post(new_url(), {**data, "segments": ""}))
+    assert "Must be token: under “Two servers with one joint key (experimental)”, reports" in any_sender
+
+
+@pytest.mark.parametrize(
+    ("access", "who"), [(None, "The public"), ("auditors", "Auditors and analysts of this site")]
+)
+def test_review_says_who_may_recompute_the_result(signed_in: Client, access: str | None, who: str) -> None:
+    review = draft_page(signed_in, draft_recipe(trust="joint_key", bundle=access))
+    assert re.search(rf"Who may recompute the result</th><td>{who}</td>", review)
+    for absent in ("Encryption</th>", "Ask it in rounds"):
+        assert absent not in review
+    assert "Trust model</th><td>Two servers with one joint key (experimental)" in review
 
 
 def test_recipe_that_is_not_there_cannot_be_asked_again(signed_in: Client) -> None:

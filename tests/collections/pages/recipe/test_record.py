@@ -29,6 +29,7 @@ from recipes.models import Recipe
 from results.operations import result_withhold
 from series.models import RoundsDocument, Series
 from series.operations import rounds_advance, series_publish, series_stop
+from tests.collections.joint_key.scene import joint_recipe
 from tests.collections.publishing.scene import two_server_recipe
 from tests.collections.shuffle.analyzer.conftest import _analyzer  # noqa: F401  # for every test
 from tests.collections.shuffle.analyzer.scene import shuffle_recipe
@@ -83,6 +84,20 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
             "Whether the event happened and the device's segment, once per report",
             "and make the result wrong. Only by ε = 4",
             "that is, on the two servers not putting their shares together",
+        ),
+    ),
+    "joint key": (
+        lambda: joint_recipe(bundle="auditors"),
+        (
+            "https://helper.example/helper",
+            "Who may recompute the result Auditors and analysts of this site",
+            "Signed by this site, helper, issuer",
+            "Encrypted reports with their tokens, at this site and at all who fetch them",
+            "for good if there is a result",
+            "ElGamal on BLS12-381, with Groth–Sahai proofs",
+            "Later quantum computers could decrypt kept reports.",
+            "Read each answer, scrambled by the device (the local guarantee). Only by ε = 2",
+            "the two servers not decrypting reports together",
         ),
     ),
     "shuffler": (
@@ -186,8 +201,8 @@ def test_record_says_what_the_trust_model_means(client: Client, kind: str, setti
     assert joined(read(rendered(markdown))) == joined(shown)
     assert joined(read(command(str(recipe.identifier), "--format", "html"))) == joined(shown)
     assert command(str(recipe.identifier)[:12]) == markdown
-    # Tokens, a relay and a target add four parties.
-    assert words_of(markdown) <= (1_050 if kind == "target" else 1_000)
+    # Tokens add two parties, a relay and a target as many.
+    assert words_of(markdown) <= (1_050 if kind in {"target", "joint key"} else 1_000)
     assert FILL_IN in markdown
     for nothing in ("None", "{{", "{duration", "()", "..", "some days", "x-wing", "operators are asked"):
         assert nothing not in shown

@@ -30,7 +30,13 @@ from panprivacy.protocols.joint_key.groups import (
     times_1,
     times_2,
 )
-from panprivacy.protocols.joint_key.proven_bits import ProvenBit, all_hold, fresh, rerandomized
+from panprivacy.protocols.joint_key.proven_bits import (
+    ProvenBit,
+    all_hold,
+    fresh,
+    public_state,
+    rerandomized,
+)
 
 SOURCE = random.Random(3838)
 CONTEXTS = (b"recipe leader", b"recipe helper")
@@ -103,6 +109,14 @@ def test_rerandomized_is_fresh_with_other_randomness(bit: int) -> None:
     (r0, s0, x0, y0), (r, s, x, y) = ([draw_scalar(SOURCE) for _ in range(4)] for _ in range(2))
     step = rerandomized(KEY, fresh(KEY, bit, Given(r0, s0, x0, y0)), Given(r, s, x, y))
     assert step == fresh(KEY, bit, Given(r0 + r, s0 + s, x0 + x + r * (s0 + s), y0 + y))
+
+
+@pytest.mark.parametrize("bit", [0, 1])
+def test_public_state_is_the_one_of_its_randomness(bit: int) -> None:
+    """So that what is made from it is fresh, by the test before this."""
+    one, two = scalar(1), scalar(2)
+    assert public_state(KEY, bit) == fresh(KEY, bit, Given(one, one, two, one))
+    assert all_hold(KEY, [public_state(KEY, bit)], SOURCE)
 
 
 def proved(x: int, y: int) -> ProvenBit:

@@ -1,0 +1,75 @@
+"""What others found who recomputed a result: entries of the log, which no one can change."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import QuerySet
+
+from log.audit.models import Entry
+from panprivacy.formats.errors import FieldError
+from recipes.errors import RecipeStateError
+from recipes.log_entries import recipe_entry_append
+from recipes.models import Recipe
+from results.actions import VERDICT_FILED
+from results.bundles import has_bundle
+
+BY_LENGTH = 120
+"""Most characters of the name of who recomputed it, and of a failed check's name."""
+
+MOST_VERDICTS = 100
+"""Of one recipe: entries cannot be deleted from the log."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one party found.
+
+    Attributes:
+        by: who recomputed it.
+        failed: the first check that failed; empty if all hold.
+        at: when it was filed.
+    """
+
+    by: str
+    failed: str
+    at: datetime
+
+
+@transaction.atomic
+def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUser | None) -> Verdict:
+    """Put into the public log what somebody found who recomputed the result of a recipe with a joint key.
+
+    Args:
+        by: who, 1 to 120 printable characters; public.
+        failed: name of the check that failed, likewise; empty if all hold.
+
+    Raises:
+        FieldError: a text is none.
+        RecipeStateError: the recipe has no bundle, or 100 verdicts.
+    """
+    for name, value, least in (("by", by, 1), ("failed", failed, 0)):
+        if not least <= len(value) <= BY_LENGTH or (value and not value.isprintable()):
+            raise FieldError(name, f"must have {least} to {BY_LENGTH} printable characters")
+    recipe = Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
+    if not has_bundle(recipe):
+        raise RecipeStateError("only a released result of a recipe with a joint key can be recomputed")
+    if _entries(recipe).count() >= MOST_VERDICTS:
+        raise RecipeStateError(f"the log has {MOST_VERDICTS} verdicts on this result already")
+    recipe_entry_append(
+        recipe=recipe, action=VERDICT_FILED, actor=actor, details={"by": by, "failed": failed}
+    )
+    return verdicts_of(recipe)[-1]
+
+
+def verdicts_of(recipe: Recipe) -> list[Verdict]:
+    """All verdicts on a result, in the order in which they were filed."""
+    return [
+        Verdict(entry.details["by"], entry.details["failed"], entry.at)
+        for entry in _entries(recipe).order_by("index")
+    ]
+
+
+def _entries(recipe: Recipe) -> QuerySet[Entry]:
+    return Entry.objects.filter(action=VERDICT_FILED.name, subject=str(recipe.identifier))
