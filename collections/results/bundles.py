@@ -4,12 +4,9 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-
 from joint_key.leader.actions import LIST_ACCEPTED
 from joint_key.leader.models import JointSum
 from joint_key.leader.sums import accepted_list
-from log.audit.access import may_read_log
 from log.audit.registry import Action
 from log.public_log.selectors import proof_of_action
 from panprivacy.recipe.parts.bundle import FIELD, BundleAccess
@@ -34,10 +31,12 @@ class BundleNotReadyError(NoBundleError):
     """There will be one in some seconds."""
 
 
-def may_have_bundle(user: AbstractBaseUser | AnonymousUser, recipe: Recipe) -> bool:
-    """Whether an account may have the recipe's bundle, as the recipe states."""
-    access = recipe.published.parts.get(FIELD, BundleAccess.PUBLIC)
-    return access == BundleAccess.PUBLIC or may_read_log(user)
+def is_bundle_public(recipe: Recipe) -> bool:
+    """Whether any client may have the recipe's bundle; otherwise those who may read the log. What cannot be
+    read is not public."""
+    if recipe.status == Recipe.Status.DRAFT or recipe.unreadable:
+        return False
+    return bool(recipe.published.parts.get(FIELD, BundleAccess.PUBLIC) == BundleAccess.PUBLIC)
 
 
 def has_bundle(recipe: Recipe) -> bool:

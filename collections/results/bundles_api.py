@@ -1,8 +1,8 @@
 """The bundle with which a result of a recipe with a joint key is recomputed, and what others found."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -10,10 +10,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
+from log.audit.scopes import LOG_READ
 from recipes.converters import published_recipe
 from recipes.errors import RecipeStateError
+from recipes.models import Recipe
 from results.api_shapes import StatedVerdictSerializer, VerdictSerializer
-from results.bundles import BundleNotReadyError, NoBundleError, bundle_tar, may_have_bundle
+from results.bundles import BundleNotReadyError, NoBundleError, bundle_tar, is_bundle_public
 from results.scopes import VERDICTS_WRITE
 from results.verdicts import verdict_file
 from web.negotiation import OneFormat
@@ -25,28 +27,36 @@ from web.scopes import PUBLIC, Scopes
 MEDIA_TYPE = "application/x-tar"
 
 
-class BundleView(APIView):
-    """The bundle of a result."""
+_OF_ALL: Scopes = {"GET": PUBLIC}
+_OF_AUDITORS: Scopes = {"GET": LOG_READ}
 
-    scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+
+class BundleView(APIView):
+    """The bundle of a result: public, or for those who may read the log, as the recipe states."""
+
+    scopes: Scopes = _OF_ALL
     content_negotiation_class = OneFormat
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        recipe = Recipe.objects.filter(identifier=kwargs["identifier"]).first()
+        if recipe is not None and not is_bundle_public(recipe):
+            self.scopes = _OF_AUDITORS
 
     @extend_schema(
         summary="Fetch what a result is recomputed from",
         description="A tar file: unpack it into a folder, and check it offline with `python -m "
-        "panprivacy.recompute FOLDER`. Some recipes give it to signed-in auditors and analysts only.",
+        "panprivacy.recompute FOLDER`. Some recipes give it only to accounts that may read the log.",
         operation_id="bundle",
         responses={
             (200, MEDIA_TYPE): OpenApiTypes.BINARY,
-            403: problem_response("The recipe gives its bundle to auditors and analysts only."),
+            401: problem_response("The recipe gives its bundle to auditors and analysts only."),
+            403: problem_response("The account or the token may not read the log."),
             404: problem_response("There is no such recipe, or it has no bundle, or none yet."),
         },
     )
     def get(self, request: Request, identifier: str) -> StreamingHttpResponse:
         recipe = published_recipe(request._request, identifier)
-        if not may_have_bundle(request._request.user, recipe):
-            detail = "This recipe gives its bundle to auditors and analysts of this site only. Sign in first."
-            raise Problem("bundle-for-auditors", "The bundle is for auditors", 403, detail)
         try:
             pieces, length = bundle_tar(recipe)
         except BundleNotReadyError as error:

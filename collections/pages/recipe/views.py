@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
-from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -69,7 +68,7 @@ from recipes.models import Recipe
 from recipes.numbers import numbers_of
 from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.selectors import guarantees_of, stated_plan
-from results.bundles import has_bundle, may_have_bundle
+from results.bundles import has_bundle, is_bundle_public
 from results.excerpt import excerpt_of, intervals_of, verdict_of
 from results.exports import file_version, release_csv, release_document, release_json
 from results.models import NUMBERS, Release, SimulatedTruth
@@ -219,7 +218,7 @@ class VerifyView(TabView):
             "recompute_lines": recompute_commands(str(recipe.identifier), server)
             if has_bundle(recipe)
             else "",
-            "bundle_for_auditors": not may_have_bundle(AnonymousUser(), recipe),
+            "bundle_for_auditors": not is_bundle_public(recipe),
             "verdicts": verdicts_of(recipe),
             **verification_context(),
         }

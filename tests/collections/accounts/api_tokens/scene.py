@@ -46,6 +46,7 @@ BODIES = {
     },
     ("POST", "api-withhold"): {"reason": "the helper is gone"},
     ("POST", "api-held"): {"reason": "one attester counts twice"},
+    ("POST", "api-verdicts"): {"by": "Audit Ltd.", "failed": ""},
     ("POST", "api-populations"): {"name": "clinics", "description": "", "budget": None},
     ("POST", "api-series-list"): {**RECIPE, "every": "week", "rounds": 2},
     ("POST", "api-series-ask-approval"): {**RECIPE, "every": "week", "rounds": 2},

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.api_tokens.operations import token_create
+from joint_key.leader.models import JointSum
 from ledger.models import Population
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import mail_subscribe, webhook_create
@@ -19,7 +20,7 @@ from pages.dashboards.operations import dashboard_create
 from publishing.approvals import draft_approval_ask
 from publishing.publication import recipe_close
 from recipes.models import Recipe
-from results.models import HeldResult
+from results.models import HeldResult, Release
 from series.operations import series_publish
 from simulations.operations import simulation_start
 from simulations.series_simulations import series_simulation_start
@@ -60,11 +61,20 @@ OWN = {
     "rules:write",
 }
 ROLES = {
-    "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read", "dashboards:write", *OWN},
-    "auditor": {"log:read", *OWN},
+    "analyst": {
+        "recipes:read",
+        "recipes:write",
+        "recipes:approve",
+        "log:read",
+        "dashboards:write",
+        "verdicts:write",
+        *OWN,
+    },
+    "auditor": {"log:read", "verdicts:write", *OWN},
     "administrator": {
         *("recipes:read", "recipes:write", "recipes:approve", "populations:write", "log:read"),
         "results:allow",
+        "verdicts:write",
         "dashboards:write",
         *("accounts:read", "accounts:write", "intrusions:announce", *OWN),
     },
@@ -78,7 +88,7 @@ DONE = {200, 201, 202, 204}
 SERIES = {"api-series-stop", "api-series-mark", "api-series-input"}
 SIMULATED = {"api-simulation", "api-simulation-delete"}
 SIMULATED_SERIES = {"api-series-simulation", "api-series-simulation-delete"}
-NEEDY = {"api-withhold", "api-held", *SERIES, *SIMULATED, *SIMULATED_SERIES}
+NEEDY = {"api-withhold", "api-held", "api-verdicts", *SERIES, *SIMULATED, *SIMULATED_SERIES}
 """Addresses that are about something else than a draft, a published recipe or an account. So are those of
 intrusions and approvals."""
 
@@ -150,8 +160,11 @@ def scene(name: str) -> tuple[Recipe, Recipe]:
         draft_approval_ask(recipe=draft, reviewed=draft.draft_hash, actor=asker)
     if name in ("api-withhold", "api-held"):
         recipe = recipe_close(recipe=recipe, actor=None)
+    now = timezone.now()
+    if name == "api-verdicts":
+        JointSum.objects.create(recipe=recipe, state=JointSum.State.COUNTED, send_after=now)
+        Release.objects.create(recipe=recipe, outcome=Release.Outcome.RELEASED, released_at=now)
     if name == "api-held":
-        now = timezone.now()
         HeldResult.objects.create(recipe=recipe, issued=1, expected=1.0, most=1, held_at=now)
     return draft, recipe
 
