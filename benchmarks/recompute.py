@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from panprivacy.recipe.accepted_list import SHOWN_BYTES
+from panprivacy.recipe.accepted_list import SHOWN_BYTES, record_nonce
 from panprivacy.recompute.bundle import write_bundle
 from tests.panprivacy.recompute.scene import Scene, scene
 
@@ -50,7 +50,7 @@ def bundled(folder: Path, reports: int, distinct: int) -> None:
     places = [number % len(bits) for number in range(reports)]
     records = [made.joint.signed(bits[place], source) for place in places]
     count = sum(ones[place] for place in places)
-    full = Scene(made.joint, sorted(records, key=lambda record: record[18:34]), count, source)
+    full = Scene(made.joint, sorted(records, key=record_nonce), count, source)
     write_bundle(folder, full.content(), full.records)
 
 

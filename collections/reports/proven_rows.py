@@ -9,9 +9,14 @@ import secrets
 from collections.abc import Callable, Iterator
 
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES, Token
-from panprivacy.recipe.accepted_list import PART_REPORTS, SHOWN_BYTES, failing, joint_key_of, records_of
-from panprivacy.recipe.token import report_nonce
+from panprivacy.recipe.accepted_list import (
+    PART_REPORTS,
+    SHOWN_BYTES,
+    failing,
+    joint_key_of,
+    record_nonce,
+    records_of,
+)
 from recipes.models import Recipe
 from reports.models import AcceptedReport
 from reports.rows import ReportRows
@@ -41,7 +46,7 @@ class ProvenRows(ReportRows):
                 raise ReportsMissingError(found=len(records), expected=work.count)
             stored.delete()
             AcceptedReport.objects.bulk_create(
-                AcceptedReport(recipe=self.recipe, nonce=nonce_of(record), record=record)
+                AcceptedReport(recipe=self.recipe, nonce=record_nonce(record), record=record)
                 for record in accepted
             )
             if refused:
@@ -49,11 +54,6 @@ class ProvenRows(ReportRows):
             return []
 
         return Taken(end, (len(accepted),), len(records))
-
-
-def nonce_of(record: bytes) -> bytes:
-    """The nonce of a report whose token was checked on arrival."""
-    return report_nonce(Token.decode(record[:TOKEN_BYTES]))
 
 
 def accepted_part(recipe: Recipe, *, after: bytes) -> tuple[bytes, bytes]:

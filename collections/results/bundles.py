@@ -86,7 +86,7 @@ def bundle_tar(recipe: Recipe) -> tuple[Iterator[bytes], int]:
     content = bundle_content(recipe)
     files = content.files()
     size = content.reports_bytes
-    length = sum(_padded(len(each)) + tarfile.BLOCKSIZE for each in (*files.values(),))
+    length = sum(_padded(len(each)) + tarfile.BLOCKSIZE for each in files.values())
     length += _padded(size) + tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE
 
     def pieces() -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from log.audit.models import Entry
 from panprivacy.formats.errors import FieldError
+from panprivacy.recompute.checks import CHECKS
 from recipes.errors import RecipeStateError
 from recipes.log_entries import recipe_entry_append
 from recipes.models import Recipe
@@ -16,7 +17,7 @@ from results.actions import VERDICT_FILED
 from results.bundles import has_bundle
 
 BY_LENGTH = 120
-"""Most characters of the name of who recomputed it, and of a failed check's name."""
+"""Most characters of the name of who recomputed it."""
 
 MOST_VERDICTS = 100
 """Of one recipe: entries cannot be deleted from the log."""
@@ -43,15 +44,16 @@ def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUse
 
     Args:
         by: who, 1 to 120 printable characters; public.
-        failed: name of the check that failed, likewise; empty if all hold.
+        failed: name of the check that failed (`panprivacy.recompute.checks.CHECKS`); empty if all hold.
 
     Raises:
         FieldError: a text is none.
         RecipeStateError: the recipe has no bundle, or 100 verdicts.
     """
-    for name, value, least in (("by", by, 1), ("failed", failed, 0)):
-        if not least <= len(value) <= BY_LENGTH or (value and not value.isprintable()):
-            raise FieldError(name, f"must have {least} to {BY_LENGTH} printable characters")
+    if not (1 <= len(by) <= BY_LENGTH and by.isprintable()):
+        raise FieldError("by", f"must have 1 to {BY_LENGTH} printable characters")
+    if failed and failed not in CHECKS:
+        raise FieldError("failed", f"must be empty, or one of {', '.join(CHECKS)}")
     recipe = Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
     if not has_bundle(recipe):
         raise RecipeStateError("only a released result of a recipe with a joint key can be recomputed")

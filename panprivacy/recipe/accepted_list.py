@@ -22,9 +22,9 @@ from panprivacy.protocols.joint_key.groups import G1_BYTES, Pair1, decode_1
 from panprivacy.protocols.joint_key.proven_bits import ENCODED_BYTES, ProvenBit, all_hold
 from panprivacy.protocols.joint_key.public_key import JointPublicKey
 from panprivacy.protocols.joint_key.sums import ciphertext_sum
-from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES, Token
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.token import TokenRefusedError, shown_nonce
+from panprivacy.recipe.token import TokenRefusedError, report_nonce, shown_nonce
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
 SHOWN_BYTES: Final = TOKEN_BYTES + JointKeyServers.report_signature_bytes
@@ -34,6 +34,9 @@ RECORD_BYTES: Final = SHOWN_BYTES + ENCODED_BYTES
 """1,282: of one report in the list."""
 
 PART_REPORTS: Final = 1_000
+
+LIST_ACCEPTED: Final = "list_accepted"
+"""What the leader's log calls its entry of the list."""
 
 _SIGNED: Final = b"panapp-accepted-list-1\n"
 _HASHED: Final = b"panapp-accepted-part-1\n"
@@ -105,6 +108,11 @@ def part_checked(
     if first is not None:
         raise ListRefusedError(f"report {first + 1} of its part: its proof does not hold")
     return CheckedPart(len(records), part_digest(content), last, ciphertext_sum(bit.c for bit in bits))
+
+
+def record_nonce(record: bytes) -> bytes:
+    """The nonce of a report whose token was checked, 16 bytes."""
+    return report_nonce(Token.decode(record[:TOKEN_BYTES]))
 
 
 def nonce_of(recipe: PublishedRecipe, record: bytes, number: int) -> bytes:

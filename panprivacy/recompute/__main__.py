@@ -1,9 +1,15 @@
 """`python -m panprivacy.recompute DIR`: whether the result of a recipe with a joint key is of its reports."""
 
+import sys
+from importlib.util import find_spec
+
 from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
+    if find_spec("py_arkworks_bls12381") is None:
+        sys.stderr.write("install panprivacy[joint-key] first: the curve's library is missing\n")
+        sys.exit(2)
 
 import argparse
 import json

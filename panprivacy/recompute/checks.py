@@ -30,7 +30,7 @@ from panprivacy.protocols.transparency.signed_note import (
     VerifierKey,
     require_signed,
 )
-from panprivacy.recipe.accepted_list import AcceptedList, ListRefusedError
+from panprivacy.recipe.accepted_list import LIST_ACCEPTED, AcceptedList, ListRefusedError
 from panprivacy.recipe.document import FORMAT, PublishedRecipe
 from panprivacy.recipe.log.checks import PUBLISHED
 from panprivacy.recipe.signed_documents import require_signed as require_document_signed
@@ -55,9 +55,6 @@ from panprivacy.statistics.shares import Shares, shares_document
 from panprivacy.statistics.trust_models import under_trust
 from panprivacy.statistics.trust_models.joint_key import ROLES, JointKeyServers
 from panprivacy.statistics.trust_models.members import require_signed_by
-
-LISTED: Final = ("list_accepted",)
-"""Action of the entry that speaks of a list of accepted reports."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +239,7 @@ class Recomputation:
 
     def _list_in_log(self) -> str:
         bundle = self.bundle
-        entry, sentence = self._entry(bundle.list_proof, LISTED)
+        entry, sentence = self._entry(bundle.list_proof, (LIST_ACCEPTED,))
         details, listed = _details(entry), bundle.accepted
         if (details.get("list"), details.get("reports")) != (listed.digest, listed.reports):
             raise CheckError("the log has another list of this recipe")
@@ -357,7 +354,9 @@ class Recomputation:
 
     def _interval(self) -> str:
         made = self.estimate
-        interval = next(iter(made.stated_intervals()))
+        interval = next(iter(made.stated_intervals()), None)
+        if interval is None:
+            raise CheckError("none follows from these numbers")
         self.result.require(
             {
                 "interval": {

@@ -20,6 +20,7 @@ from panprivacy.protocols.transparency.policy import NO_QUORUM, Policy
 from panprivacy.protocols.transparency.proof import Proof
 from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, VerifierKey
 from panprivacy.recipe.accepted_list import (
+    LIST_ACCEPTED,
     AcceptedList,
     CheckedPart,
     ListRefusedError,
@@ -38,9 +39,6 @@ from storage.signing_key import signing_key
 State = JointRecipe.State
 
 REASON_LENGTH = 200
-
-LISTED = "list_accepted"
-"""The leader's action of the log (`joint_key.leader.actions`)."""
 
 
 def part_check(*, row: JointRecipe, number: int, content: bytes) -> None:
@@ -70,10 +68,10 @@ def part_check(*, row: JointRecipe, number: int, content: bytes) -> None:
         # The same request may have come twice at once.
         if _was_checked(locked, number, content):
             return
-        locked.digests = digests + part.digest
+        locked.digests = bytes(locked.digests) + part.digest
         locked.reports += part.reports
         locked.last_reports, locked.last_nonce = part.reports, part.last_nonce
-        locked.total = encode_total(plus_1(decode_total(bytes(row.total)), part.total))
+        locked.total = encode_total(plus_1(decode_total(bytes(locked.total)), part.total))
         locked.save(update_fields=["digests", "reports", "last_reports", "last_nonce", "total"])
 
 
@@ -164,7 +162,7 @@ def _require_logged(row: JointRecipe, encoded: bytes) -> None:
         raise refused(f"proof: {error}.") from None
     details = entry.get("details")
     listed = details.get("list") if isinstance(details, dict) else None
-    if (entry.get("action"), entry.get("subject"), listed) != (LISTED, row.identifier, row.list):
+    if (entry.get("action"), entry.get("subject"), listed) != (LIST_ACCEPTED, row.identifier, row.list):
         raise refused("proof: must be of the list that was signed.")
 
 

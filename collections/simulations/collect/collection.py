@@ -129,7 +129,7 @@ def collection_run(
     )
     recipe = simulation.recipe
     try:
-        witnesses_hear(services)
+        log_update(services)
         if not isinstance(workload, Workload):
             workload = workload(_turn(recipe, services))
         devices = simulated_class(recipe.published)
@@ -173,7 +173,7 @@ def reason_of(error: BaseException) -> str:
     return FAILED if isinstance(error, Exception) else INTERRUPTED
 
 
-def witnesses_hear(services: Services) -> None:
+def log_update(services: Services) -> None:
     """Have the public log take in what is new at once, rather than at the next poll."""
     with suppress(OperationalError):  # the database is busy: the next poll does it
         integrate()

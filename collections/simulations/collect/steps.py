@@ -11,14 +11,14 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recompute.bundle import BundleError
 from recipes.errors import PartnerUnavailableError
-from results.bundles import bundle_write
-from results.models import Release
+from results.bundles import NoBundleError, bundle_write
 from simulations.collect.collection import (
     CollectionStalledError,
     collection_run,
+    log_update,
     roles_beside,
-    witnesses_hear,
 )
 from simulations.collect.rounds_collection import rounds_collect, rounds_run
 from simulations.installation.services import SIMULATING, SIMULATING_ALONE, ServiceError, Warn
@@ -80,10 +80,13 @@ def collect(
                 processes=processes,
                 **options,
             )
-            if bundle is not None and result.release.outcome == Release.Outcome.RELEASED:
+            if bundle is not None:
                 # The tree takes in the last entry now, rather than at the next poll.
-                witnesses_hear(services)
-                bundle_write(result.recipe, bundle)
+                log_update(services)
+                try:
+                    bundle_write(result.recipe, bundle)
+                except (NoBundleError, BundleError, OSError) as error:
+                    warn(f"Warning: no bundle was written. {error}")
             return result.as_dict()
     except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
         raise CommandError(str(error)) from error

@@ -192,8 +192,9 @@ class JointKeyServers(
 
         keys, strings = self.halves
         u1, v1 = key_bases(keys)
+        bound = document_context(document)
         for role, key, string in zip(ROLES, keys, strings, strict=True):
-            context = half_context(document, role)
+            context = role_context(bound, role)
             try:
                 key.require_proved(context)
                 string.require_proved(context, u1, v1)
@@ -246,11 +247,6 @@ def role_context(context: bytes, role: str) -> bytes:
         role: `leader` or `helper`.
     """
     return b"panapp-joint-key-1\n" + context + role.encode() + b"\n"
-
-
-def half_context(document: Mapping[str, Any], role: str) -> bytes:
-    """`role_context` of a published document."""
-    return role_context(document_context(document), role)
 
 
 def _read(field: str, value: object, size: int = KEY_BYTES) -> bytes:

@@ -26,12 +26,11 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols.joint_key.groups import G1, decode_scalar
 from panprivacy.protocols.joint_key.sums import DecryptionPart, decode_total
 from panprivacy.protocols.transparency.proof import Proof
-from panprivacy.recipe.accepted_list import RECORD_BYTES, AcceptedList, part_digest
+from panprivacy.recipe.accepted_list import RECORD_BYTES, AcceptedList, part_digest, record_nonce
 from partners import joint_key_calls
 from partners.client import PeerRefusedError
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe, RecipeKey
-from reports import proven_rows
 from reports.models import AcceptedReport, StoredReports
 from reports.proven_rows import accepted_part, accepted_parts
 from results.models import Release
@@ -145,7 +144,7 @@ def test_accepted_reports_are_in_the_order_of_their_nonces() -> None:
     (content,) = accepted_parts(recipe)
     nonces = list(AcceptedReport.objects.order_by("nonce").values_list("nonce", flat=True))
     records = [content[at : at + RECORD_BYTES] for at in range(0, len(content), RECORD_BYTES)]
-    assert [proven_rows.nonce_of(record) for record in records] == [bytes(nonce) for nonce in nonces]
+    assert [record_nonce(record) for record in records] == [bytes(nonce) for nonce in nonces]
     assert accepted_part(recipe, after=bytes(nonces[-1])) == (b"", bytes(nonces[-1]))
     assert sum_of(recipe).list == AcceptedList.of("", len(records), [part_digest(content)]).digest
 

@@ -7,7 +7,7 @@ from typing import Any
 from panprivacy.device.tokens import token_drawn
 from panprivacy.protocols.joint_key import keys
 from panprivacy.protocols.joint_key.groups import Scalar
-from panprivacy.recipe.accepted_list import joint_key_of
+from panprivacy.recipe.accepted_list import joint_key_of, record_nonce
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.token import token_shown
 from panprivacy.statistics.events.interface import Mechanism
@@ -46,7 +46,7 @@ class JointRecipe:
     def records(self, number: int, source: random.Random) -> list[bytes]:
         """Reports of so many devices, half of them with an event, in the order of the list."""
         made = [self.report(place % 2, source) for place in range(number)]
-        return sorted(made, key=lambda record: record[18:34])
+        return sorted(made, key=record_nonce)
 
 
 def joint_recipe(
