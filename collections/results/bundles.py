@@ -7,7 +7,6 @@ from pathlib import Path
 from joint_key.leader.actions import LIST_ACCEPTED
 from joint_key.leader.models import JointSum
 from joint_key.leader.sums import accepted_list
-from log.audit.registry import Action
 from log.public_log.selectors import proof_of_action
 from panprivacy.recipe.parts.bundle import FIELD, BundleAccess
 from panprivacy.recompute.bundle import REPORTS, BundleContent, write_bundle
@@ -21,6 +20,9 @@ from results.exports import release_document
 from results.models import Release, SimulatedTruth
 from storage.columns import stored_bytes
 from storage.signing_key import signing_key, verification_key
+
+PROOF_ATTEMPTS = 3
+"""To read the proofs of one state: the log may grow in between."""
 
 
 class NoBundleError(Exception):
@@ -65,9 +67,7 @@ def bundle_content(recipe: Recipe) -> BundleContent:
         list_signatures=_by_role(accepted.sign(signing_key()), stored_bytes(row.helper_signature)),
         decryptions=_by_role(stored_bytes(row.leader_part), stored_bytes(row.helper_part)),
         result=release_document(release, truth),
-        recipe_proof=_proof(RECIPE_PUBLISHED, recipe),
-        list_proof=_proof(LIST_ACCEPTED, recipe),
-        result_proof=_proof(RESULT_RELEASED, recipe),
+        **_proofs(recipe),
     )
 
 
@@ -106,7 +106,7 @@ def _released(recipe: Recipe) -> Release | None:
 def _header(name: str, size: int) -> bytes:
     found = tarfile.TarInfo(name)
     found.size = size
-    return found.tobuf(tarfile.USTAR_FORMAT)
+    return found.tobuf(tarfile.GNU_FORMAT)
 
 
 def _padding(size: int) -> bytes:
@@ -121,8 +121,12 @@ def _by_role(leader: bytes, helper: bytes) -> dict[str, bytes]:
     return dict(zip(ROLES, (leader, helper), strict=True))
 
 
-def _proof(action: Action, recipe: Recipe) -> bytes:
-    found = proof_of_action((action,), str(recipe.identifier))
-    if found is None:
-        raise BundleNotReadyError("The result is not in the tree of the log yet. Ask again in some seconds.")
-    return found.encode()
+def _proofs(recipe: Recipe) -> dict[str, bytes]:
+    """Of the three entries, as of one state of the log: only then is their order proved."""
+    actions = {"recipe_proof": RECIPE_PUBLISHED, "list_proof": LIST_ACCEPTED, "result_proof": RESULT_RELEASED}
+    for _ in range(PROOF_ATTEMPTS):
+        found = {name: proof_of_action((action,), str(recipe.identifier)) for name, action in actions.items()}
+        proofs = {name: proof for name, proof in found.items() if proof is not None}
+        if len(proofs) == len(actions) and len({proof.checkpoint for proof in proofs.values()}) == 1:
+            return {name: proof.encode() for name, proof in proofs.items()}
+    raise BundleNotReadyError("The result is not in the tree of the log yet. Ask again in some seconds.")

@@ -174,6 +174,8 @@ class Recomputation:
 
     def _issuers_signature(self) -> str:
         issuer = tokens_of(self.recipe)
+        if issuer.issuer_key == self.bundle.site_key.public_bytes_raw():
+            raise CheckError("the recipe names the site itself as its issuer: it could make tokens at will")
         self._require_signed_by("issuer", issuer.issuer_key, self.bundle.issuer_signature)
         return f"The issuer of tokens that the recipe names, {issuer.issuer_name}, signed it."
 
@@ -243,8 +245,15 @@ class Recomputation:
         details, listed = _details(entry), bundle.accepted
         if (details.get("list"), details.get("reports")) != (listed.digest, listed.reports):
             raise CheckError("the log has another list of this recipe")
-        for other in (bundle.recipe_proof, bundle.result_proof):
-            _require_same_log(bundle.list_proof.checkpoint, other.checkpoint)
+        checkpoint, after = bundle.list_proof.checkpoint, bundle.result_proof.checkpoint
+        for other in (bundle.recipe_proof.checkpoint, after):
+            _require_same_log(checkpoint, other)
+        if checkpoint.size != after.size:
+            # Of two states, only a consistency proof would show that they are of one log.
+            raise CheckError(
+                f"its proof and the result's must be of one state of the log, not of {checkpoint.size:,} and "
+                f"{after.size:,} entries"
+            )
         if not bundle.recipe_proof.index < bundle.list_proof.index < bundle.result_proof.index:
             raise CheckError("its entry is not after the recipe's and before the result's")
         return f"{sentence} It comes before the result's."
@@ -278,7 +287,7 @@ class Recomputation:
                 f"{self.count:,} of the {bundle.reports:,} reports have a 1, and the result was made "
                 f"from {other:,}"
             )
-        return f"{self.count:,} of the {bundle.reports:,} reports have a 1, by the servers' coins."
+        return f"{self.count:,} of the {bundle.reports:,} reports have a 1, after the devices' coins."
 
     def _stated_count(self) -> int | None:
         """The number of ones that gives the stated estimate, which is linear in it; None if none does."""
@@ -323,6 +332,10 @@ class Recomputation:
                 **({} if robustness is None else {"robustness": robustness.as_dict()}),
             }
         )
+        servers = self.bundle.result.get("servers")
+        for server in servers if isinstance(servers, list) else []:
+            if not isinstance(server, dict) or server.get("counted") != self.bundle.reports:
+                raise CheckError(f"a server counted otherwise than the {self.bundle.reports:,} reports")
         return f"The result is of this recipe, and of {self.bundle.reports:,} reports."
 
     def _estimate(self) -> str:

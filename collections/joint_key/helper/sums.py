@@ -146,7 +146,10 @@ def sum_decrypt(*, row: JointRecipe, proof: bytes) -> bytes:
                 decode_scalar(secret),
                 secrets.SystemRandom(),
             ).encode()
-            row.save(update_fields=["part"])
+            # Nothing else is ever decrypted, not even if this database is restored to an earlier state.
+            secret_erase(row.sealed)
+            row.sealed = None
+            row.save(update_fields=["part", "sealed"])
             entry_append(action=PART_GIVEN, subject=row.identifier, actor=None, details={"list": row.list})
     return stored_bytes(row.part)
 

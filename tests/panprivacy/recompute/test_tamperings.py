@@ -273,6 +273,13 @@ def of_a_fork(files: Files) -> None:
     files["list.proof"] = proof_at(log, 5)
 
 
+def of_a_smaller_log(files: Files) -> None:
+    """The list's proof as of an earlier state, which need not be of the same log."""
+    log = the_log()
+    log.show(log.entries, 7)
+    files["list.proof"] = proof_at(log, 5)
+
+
 def of_a_strangers_log(files: Files) -> None:
     files["recipe.proof"] = (
         files["recipe.proof"].rpartition(b" ")[0] + b" " + base64_text.encode(bytes(68)).encode() + b"\n"
@@ -408,6 +415,11 @@ TAMPERINGS: list[tuple[str, Callable[[Files], None], str]] = [
         "list in the log: the proofs are of two states of the log that have 9 entries each",
     ),
     (
+        "list and result in two sizes of the log",
+        of_a_smaller_log,
+        "list in the log: its proof and the result's must be of one state of the log, not of 7 and 9 entries",
+    ),
+    (
         "report dropped by both servers, parts of all reports",
         with_list_of(11, helper=True, log=True),
         "leader's part: the proof does not hold for the leader's key and the sum of these reports",
@@ -446,6 +458,11 @@ TAMPERINGS: list[tuple[str, Callable[[Files], None], str]] = [
         "number of reports changed, by the site",
         cheat(lambda result: result.update(reports=13)),
         "result's recipe: reports is stated as 13, but is 12",
+    ),
+    (
+        "server's count changed, by the site",
+        cheat(lambda result: result["servers"][1].update(counted=9)),
+        "result's recipe: a server counted otherwise than the 12 reports",
     ),
     (
         "count changed, by the site",

@@ -1,4 +1,4 @@
-"""`manage.py helper_tasks list|end|import`: the tasks of this helper, without the leader."""
+"""`manage.py helper_tasks list|end|import`: this helper's tasks and recipes, without the leader."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +14,8 @@ from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among
 from dap.task_files import task_file_read
+from joint_key.helper.models import JointRecipe
+from joint_key.helper.sums import recipe_end
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
@@ -53,18 +55,27 @@ class Command(BaseCommand):
         running = tasks.exclude(state=Task.State.ENDED)
         if options["action"] == "list":
             self._list(tasks if options["ended"] else running)
+            for recipe in JointRecipe.objects.exclude(state=JointRecipe.State.ENDED).order_by("pk"):
+                self.stdout.write(f"{recipe.identifier}  joint key  {recipe.get_state_display()}")
             return
         if options["action"] == "import":
             self._import(options["file"])
             return
         if not options["reason"].strip() or len(options["reason"]) > REASON_LENGTH:
             raise CommandError(f"reason: must have 1 to {REASON_LENGTH} characters", returncode=2)
-        chosen = list(running if options["all"] else running.filter(task_id=_task_id(options["identifier"])))
-        if not chosen and not options["all"]:
+        joint = JointRecipe.objects.exclude(state=JointRecipe.State.ENDED).order_by("pk")
+        if not options["all"]:
+            task_id = _task_id(options["identifier"])
+            running, joint = running.filter(task_id=task_id), joint.filter(identifier=task_id.hex())
+        chosen, recipes = list(running), list(joint)
+        if not chosen and not recipes and not options["all"]:
             raise CommandError("identifier: no task that has not ended has it", returncode=2)
         for task in chosen:
             helper_task_end(task=task, reason=options["reason"], now=timezone.now())
             self.stdout.write(f"Ended {bytes(task.task_id).hex()}.")
+        for recipe in recipes:
+            recipe_end(row=recipe, reason=options["reason"], now=timezone.now())
+            self.stdout.write(f"Ended {recipe.identifier}.")
 
     def _import(self, file: Path) -> None:
         try:
