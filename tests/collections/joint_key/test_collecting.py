@@ -35,6 +35,7 @@ from reports.models import AcceptedReport, StoredReports
 from reports.proven_rows import accepted_part, accepted_parts
 from results.models import Release
 from results.trust_models import collection_model_of
+from storage.columns import stored
 from storage.sealing import secret_unseal
 from tests.collections.joint_key.scene import (
     BITS,
@@ -347,15 +348,24 @@ def test_part_for_another_list_is_no_result(monkeypatch: pytest.MonkeyPatch) -> 
     """A proof that holds, of the right sum and key: bound to another list."""
 
     def other(response: Any) -> None:
-        row = JointRecipe.objects.get()
-        secret = decode_scalar(secret_unseal(row.sealed, kind=KIND, owner=row.identifier.encode()))
         context = AcceptedList(row.identifier, row.reports, "0" * 64).decryption_context("helper")
         part = DecryptionPart.made(context, decode_total(bytes(row.total)), secret, SOURCE)
         response.content = json.dumps({"part": base64_text.encode(part.encode())}).encode()
 
     recipe = listed()
+    row = there(recipe)
+    secret = decode_scalar(secret_unseal(stored(row.sealed), kind=KIND, owner=row.identifier.encode()))
     settle(answering("/decryption", other, monkeypatch))
     assert_withheld(recipe, Release.Cause.REFUSED, "the helper's part of the decryption is wrong")
+
+
+def test_helper_keeps_no_key_after_its_part() -> None:
+    recipe = listed()
+    helper = partner().client()
+    asked = {"identifier": str(recipe.identifier), "proof": proof_of(recipe).encode()}
+    given = joint_key_calls.sum_decrypt(helper, **asked)
+    assert joint_key_calls.sum_decrypt(helper, **asked) == given
+    assert there(recipe).sealed is None
 
 
 def test_signature_of_another_list_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
