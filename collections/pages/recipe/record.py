@@ -194,7 +194,7 @@ def _data(facts: _Facts) -> Section:
     if facts.has_devices:
         way, _ = path_of_reports(published.relay is not None, type(published.servers))
         rows.append(("How reports travel", way))
-        if published.hpke is KemName.X_WING:
+        if _is_quantum_safe(published):
             rows.append(("Encryption on the way", "X-Wing, made to withstand later quantum computers"))
     rows.append(
         (
@@ -204,6 +204,12 @@ def _data(facts: _Facts) -> Section:
     )
     sent = facts.kind.sent.format(duration=duration(int(published.steps_duration.total_seconds())))
     return Section("Data", (sent,), FIELDS, tuple(rows))
+
+
+def _is_quantum_safe(published: PublishedRecipe) -> bool:
+    """Whether X-Wing seals reports on the way: it may seal requests for tokens alone."""
+    seals_reports = bool(published.servers.sealed_shares) or published.relay is not None
+    return seals_reports and published.hpke is KemName.X_WING
 
 
 def _responsibility(facts: _Facts) -> Section:
@@ -274,7 +280,8 @@ def _who_learns_what(facts: _Facts) -> Section:
         (one.who, f"{_begun(one.learns)}.", _protection(one, facts)) for one in facts.trust.adversaries
     )
     columns = ("Who", "What they learn", "Protection")
-    return Section(f"Who learns what ({MEASURES})", (facts.trust.meaning,), columns, rows)
+    paragraphs = tuple(filter(None, (facts.trust.meaning, facts.trust.experimental)))
+    return Section(f"Who learns what ({MEASURES})", paragraphs, columns, rows)
 
 
 def _protection(adversary: Adversary, facts: _Facts) -> str:
@@ -389,7 +396,7 @@ def _device_risks(facts: _Facts) -> Iterator[str]:
             "open them. Memory during a step, and what the application stores, are not protected."
         )
     else:
-        recorded = "" if published.hpke is KemName.X_WING else " Quantum computers may open recorded reports."
+        recorded = "" if _is_quantum_safe(published) else " Quantum computers may open recorded reports."
         yield f"Device: what the application stores of the value is not protected.{recorded}"
     if published.relay is None:
         addresses = f"{_begun(facts.trust.receiver)} sees addresses while requests last."

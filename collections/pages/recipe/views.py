@@ -205,20 +205,23 @@ class VerifyView(TabView):
         servers = [] if release is None else stated_servers(release)
         released = release is not None and release.outcome == Release.Outcome.RELEASED
         entries = entries_of_recipe(str(recipe.identifier))
+        is_public = is_bundle_public(recipe)
         return {
             "issuer_key": issuer_key(recipe.published.admission),
             "servers": servers,
-            "signers": signers_sentence(servers) if released else "",
+            "signers": signers_sentence(servers, SHOWN[recipe.published.trust].partner_signs)
+            if released
+            else "",
             "counts_differ": counts_differ(servers),
             "coarse_counts": release is not None and not released,
             "below_cohort": is_below_cohort(release),
             "entries": entries,
             "entries_checked": " ".join(str(entry.index) for entry in entries),
             "verify_lines": commands_for(str(recipe.identifier), server, released=release is not None),
-            "recompute_lines": recompute_commands(str(recipe.identifier), server)
+            "recompute_lines": recompute_commands(str(recipe.identifier), server, fetched=is_public)
             if has_bundle(recipe)
             else "",
-            "bundle_for_auditors": not is_bundle_public(recipe),
+            "bundle_for_auditors": not is_public,
             "verdicts": verdicts_of(recipe),
             **verification_context(),
         }

@@ -31,15 +31,17 @@ def commands_for(identifier: str, site: str, *, released: bool) -> str:
     )
 
 
-def recompute_commands(identifier: str, site: str) -> str:
+def recompute_commands(identifier: str, site: str, *, fetched: bool) -> str:
     """Lines to paste: they fetch the bundle of a result with the site's policy, and recompute it offline.
 
     Args:
         site: its address, without a slash at the end.
+        fetched: whether the lines fetch anything: not if only accounts may have the bundle.
     """
-    bundle = reverse("api-bundle", args=[identifier])
+    # The name that a browser gives the download (`results.bundles_api`).
+    file, bundle = f"bundle-{identifier[:12]}.tar", reverse("api-bundle", args=[identifier])
+    fetching = f"curl -fsSo {file} {site}{bundle} -o policy {site}{reverse('log-policy')}\n"
     return (
-        f"curl -fsSo bundle.tar {site}{bundle} -o policy {site}{reverse('log-policy')}\n"
-        "mkdir bundle && tar -xf bundle.tar -C bundle\n"
+        f"{fetching if fetched else ''}mkdir bundle && tar -xf {file} -C bundle\n"
         "python3 -m panprivacy.recompute bundle --policy policy"
     )

@@ -122,6 +122,9 @@ class ShownTrustModel:
         noisy_count: whether the number of reports is published with noise.
         partner_uncounted: why the partner counts no valid reports, as a clause; empty if it does.
         needed: what a cohort consists of.
+        partner_signs: what the partner signs in place of the number of reports, in a sentence; empty if it
+            signs that.
+        experimental: why it is experimental, in sentences; empty if it is not.
         partner_shown: the document's servers → the other server that signs the recipe too.
         encryption: how devices encrypt, as a name; empty if documents name a scheme, or if nothing is
             encrypted.
@@ -151,6 +154,8 @@ class ShownTrustModel:
     rejected: str = "Reports"
     needed: str = "reports"
     partner_uncounted: str = ""
+    partner_signs: str = ""
+    experimental: str = ""
     verifying: str = "devices pin that key and refuse anything else."
     joining: str = "Take part with a device"
     simulated: str = "Real devices refuse simulations."
@@ -187,6 +192,20 @@ INTRUDER = Adversary(
     "Someone who opens the device, again and again",
     "cannot read there whether the event happened",
     True,
+    opens_device=True,
+)
+
+BOTH_SERVERS = Adversary(
+    "Both servers together",
+    "read each answer, scrambled by the device (the local guarantee)",
+    False,
+    unscrambled="read each answer, which the device hardly scrambles here",
+)
+
+INTRUDER_WITH_BOTH = Adversary(
+    "Someone who opens the device, with both servers",
+    "reads the true answer",
+    False,
     opens_device=True,
 )
 

@@ -2,17 +2,21 @@
 
 from dataclasses import replace
 
-from pages.trust_models.interface import UNTIL_COHORT, Adversary, PartnerShown, ShownTrustModel
+from pages.trust_models.interface import (
+    BOTH_SERVERS,
+    INTRUDER_WITH_BOTH,
+    UNTIL_COHORT,
+    Adversary,
+    PartnerShown,
+    ShownTrustModel,
+)
 from pages.trust_models.two_server import TWO_SERVER
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats import base64_text
 from panprivacy.statistics.trust_models.joint_key import JointKeyServers
 
-EXPERIMENTAL = (
-    "This is experimental: its proof of security has had no outside review. Quantum computers could break "
-    "its encryption."
-)
+EXPERIMENTAL = "Experimental: its proof of security has had no outside review."
 
 
 def _helper(servers: JointKeyServers) -> PartnerShown:
@@ -30,7 +34,8 @@ JOINT_KEY = ShownTrustModel(
     title="Two servers with one joint key (experimental)",
     summary="No server decrypts a report, and others can recompute the result. Devices encrypt one bit, with "
     "a proof that it is one. This server, the leader, and the helper hold half of the key each. Both check "
-    f"every proof, and decrypt only the total. {EXPERIMENTAL}",
+    f"every proof, and decrypt only the total. {EXPERIMENTAL} Quantum computers could break its "
+    "encryption.",
     receiver="the leader",
     own_role="Receives and checks reports, holds half of the key, and releases the result.",
     publishing="Leader and helper make half of its key each, the helper checks and signs it too",
@@ -42,8 +47,13 @@ JOINT_KEY = ShownTrustModel(
     adversaries=(
         Adversary(
             "One server alone, even one that cheats",
-            "reads no report, and cannot change the result unnoticed: others can recompute it",
+            "reads no report, and cannot miscount the listed ones: others can recompute the result",
             True,
+        ),
+        Adversary(
+            "One server that leaves out reports, or refuses",
+            "can change the result, or prevent it",
+            False,
         ),
         Adversary(
             "Someone who opens the device, again and again, with one server",
@@ -53,7 +63,7 @@ JOINT_KEY = ShownTrustModel(
         ),
         Adversary(
             "A device that sends an invalid report",
-            "is found out by its proof, and does not count",
+            "is found by its proof, and not counted",
             True,
         ),
         Adversary(
@@ -63,27 +73,17 @@ JOINT_KEY = ShownTrustModel(
         ),
         Adversary(
             "Someone who copies a device's state, and has tokens",
-            "can add the copied answer to the total once more for each token, behind the noise of all others",
+            "can add the copied answer once more for each token, behind all others' noise",
             False,
             opens_device=True,
         ),
-        Adversary(
-            "Both servers together",
-            "read each answer, scrambled by the device (the local guarantee)",
-            False,
-            unscrambled="read each answer, which the device hardly scrambles here",
-        ),
-        Adversary(
-            "Someone who opens the device, with both servers",
-            "reads the true answer",
-            False,
-            opens_device=True,
-        ),
+        BOTH_SERVERS,
+        INTRUDER_WITH_BOTH,
     ),
     kept=(
         (
             "Encrypted reports with their tokens, at this site and at all who fetch them",
-            "for good if there is a result, so that it can be recomputed; else until the end",
+            "for good if there is a result; else until the end",
         ),
         (
             "Half of the key, at each server",
@@ -97,6 +97,7 @@ JOINT_KEY = ShownTrustModel(
         TWO_SERVER.observers,
         headings={
             **TWO_SERVER.observers.headings,
+            Model.LOCAL: "Both servers together, who could decrypt one device's report",
             Model.PAN: "Someone who opens the device, with one of the servers too",
         },
         local="Devices scramble answers before they encrypt them. Someone who decrypts one report with both "
@@ -108,5 +109,7 @@ JOINT_KEY = ShownTrustModel(
     needed="valid reports",
     failed_checks="A report whose proof does not hold is not counted. Whether it holds says nothing about "
     "the answer in it.",
+    partner_signs="The helper signed the list of these reports.",
+    experimental=EXPERIMENTAL,
     partner_shown=_helper,
 )

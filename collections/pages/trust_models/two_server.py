@@ -1,7 +1,9 @@
 """Texts of pages about two servers."""
 
 from pages.trust_models.interface import (
+    BOTH_SERVERS,
     INTRUDER,
+    INTRUDER_WITH_BOTH,
     UNTIL_COHORT,
     Adversary,
     Observers,
@@ -63,18 +65,8 @@ TWO_SERVER = ShownTrustModel(
             False,
             opens_device=True,
         ),
-        Adversary(
-            "Both servers together",
-            "read each answer, scrambled by the device (the local guarantee)",
-            False,
-            unscrambled="read each answer, which the device hardly scrambles here",
-        ),
-        Adversary(
-            "Someone who opens the device, with both servers",
-            "reads the true answer",
-            False,
-            opens_device=True,
-        ),
+        BOTH_SERVERS,
+        INTRUDER_WITH_BOTH,
     ),
     kept=(
         (

@@ -32,7 +32,8 @@ class BundlePart(Part[BundleAccess, BundleAccess]):
             help="With the encrypted reports and their tokens others can check the result. What is published "
             "stays published: a later quantum computer could decrypt single reports, randomized as devices "
             "sent them.",
-            meaning="Who may have the encrypted reports, to recompute the result.",
+            meaning="Who may have the encrypted reports, to recompute the result (experimental: no outside "
+            "review).",
             choices=(
                 (BundleAccess.PUBLIC.value, "The public"),
                 (BundleAccess.AUDITORS.value, "Auditors and analysts of this site"),

@@ -50,7 +50,8 @@ class Command(BaseCommand):
             "--bundle",
             type=Path,
             metavar="DIR",
-            help="folder for what the result is recomputed from; for a recipe with a joint key",
+            help="folder for what the result is recomputed from; for a recipe with a joint key "
+            "(experimental)",
         )
         parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
         add_weights_option(parser)

@@ -87,6 +87,9 @@ def test_every_trust_model_says_whom_it_protects_against_and_whom_not() -> None:
     assert not two["One server that cheats"]
     assert not two["Someone who opens the device, with one server"]
     assert not two["Both servers together"]
+    joint = {adversary.who: adversary.protected for adversary in SHOWN[Trust.JOINT_KEY].adversaries}
+    assert joint["One server alone, even one that cheats"]
+    assert not joint["One server that leaves out reports, or refuses"]
 
 
 def test_device_that_keeps_nothing_is_safe_from_intruders() -> None:

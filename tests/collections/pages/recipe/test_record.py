@@ -34,6 +34,7 @@ from tests.collections.publishing.scene import two_server_recipe
 from tests.collections.shuffle.analyzer.conftest import _analyzer  # noqa: F401  # for every test
 from tests.collections.shuffle.analyzer.scene import shuffle_recipe
 from tests.collections.storage.answers.scene import work, workers_answer
+from tests.collections.tokens.admission.scene import FakeIssuer, token_recipe
 from tests.factories import recipe_members
 from tests.scenes import analyst, announced, finished_recipe, open_recipe, open_stream, simulated_recipe
 from tests.target_scene import DECLARED, counted, declare, file_of, publish
@@ -98,6 +99,7 @@ RECIPES: dict[str, tuple[Callable[[], Recipe], tuple[str, ...]]] = {
             "Later quantum computers could decrypt kept reports.",
             "Read each answer, scrambled by the device (the local guarantee). Only by ε = 2",
             "the two servers not decrypting reports together",
+            "its proof of security has had no outside review",
         ),
     ),
     "shuffler": (
@@ -210,6 +212,14 @@ def test_record_says_what_the_trust_model_means(client: Client, kind: str, setti
         assert absent not in shown
     for section in ("Who learns what", "Guarantees"):
         assert f"## {section} (security measures, Article 30(1)(g))" in markdown
+
+
+@pytest.mark.parametrize("relay", [False, True])
+def test_x_wing_that_seals_requests_for_tokens_alone_protects_no_report(relay: bool) -> None:
+    values: dict[str, Any] = {"statistic": "categories", "steps": None, "k": 3}
+    text = record_markdown(record_of(token_recipe(FakeIssuer(), hpke="x-wing", relay=relay, **values)))
+    assert ("X-Wing, made to withstand later quantum computers" in text) is relay
+    assert ("Quantum computers may open recorded reports." in text) is not relay
 
 
 def test_given_texts_are_shown_as_they_are_given(client: Client) -> None:
