@@ -15,6 +15,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "duplicate_nonce": "It was accepted before; sending again is harmless.",
     "duplicate_ciphertext": "It holds the same ciphertext twice, or those of another report.",
     "duplicate_report": "It was stored twice, as the same report or token came again, and counts once.",
+    "invalid_proof": "Its proof that it encrypts 0 or 1 does not hold.",
     # Two servers: the errors of DAP.
     "batch_collected": "It came after the result was computed.",
     "report_replayed": "A report with this identifier was counted or refused before.",

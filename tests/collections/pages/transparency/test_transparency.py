@@ -168,7 +168,7 @@ def test_recipes_in_rounds_are_called_by_their_names() -> None:
 
 
 def test_every_public_action_has_a_sentence() -> None:
-    of_others = {"batch_", "task_", "share_", "issuance_"}
+    of_others = {"batch_", "task_", "share_", "issuance_", "joint_"}
     names = {name for name, _ in public_action_choices()}
     assert {name for name in names - set(_SENTENCES) if not name.startswith(tuple(of_others))} == set()
     assert {action for actions in KINDS.values() for action in actions} <= names
