@@ -13,6 +13,4 @@ RESULT_ALLOWED = action_declare("result_allowed", "Held result let pass", public
 RESULT_WITHHELD = action_declare(
     "result_withheld", "Result withheld", public=True, shown=("result", "spending_returned")
 )
-VERDICT_FILED = action_declare(
-    "verdict_filed", "Result recomputed by others", public=True, shown=("by", "failed")
-)
+VERDICT_FILED = action_declare("verdict_filed", "Result recomputed by others", public=True, shown=("failed",))

@@ -24,7 +24,8 @@ from web.problems import Problem, not_found
 from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 
-MEDIA_TYPE = "application/x-tar"
+# The type of tar files is not registered, and generators of clients do not know it as bytes.
+MEDIA_TYPE = "application/octet-stream"
 
 
 _OF_ALL: Scopes = {"GET": PUBLIC}

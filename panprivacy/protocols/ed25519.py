@@ -59,6 +59,19 @@ def require_signature(key: Ed25519PublicKey, signature: bytes, message: bytes) -
     key.verify(signature, message)
 
 
+def require_own_signature(encoded: bytes, signature: bytes, message: bytes) -> None:
+    """As `require_signature`, under a key that its maker uses once, for a message of its own.
+
+    The key's order is not checked, which takes a millisecond: one of low order lets others change that
+    message, and harms its maker only. InvalidSignature for bytes that are no key, too.
+    """
+    try:
+        key = Ed25519PublicKey.from_public_bytes(encoded)
+    except ValueError:
+        raise InvalidSignature from None
+    key.verify(signature, message)
+
+
 def _decoded(encoded: bytes) -> _Point | None:
     """Section 5.1.3; None for an invalid point, and for a second encoding of one."""
     number = int.from_bytes(encoded, "little")

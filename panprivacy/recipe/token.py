@@ -13,9 +13,10 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.ed25519 import require_own_signature
 from panprivacy.protocols.privacy_pass import issuance
 from panprivacy.protocols.privacy_pass.rsa_keys import PublicKey
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES, TOKEN_TYPE, Token, TokenChallenge
@@ -123,10 +124,8 @@ def shown_nonce(recipe: PublishedRecipe, shown: bytes | None, ciphertexts: Seque
     token, signature = shown[:TOKEN_BYTES], shown[TOKEN_BYTES:]
     nonce = token_nonce(recipe, token)
     try:
-        # A key of low order is its device's own fault: it lets others change that device's report.
-        key = Ed25519PublicKey.from_public_bytes(Token.decode(token).nonce)
-        key.verify(signature, _REPORT + b"".join(ciphertexts))
-    except (InvalidSignature, ValueError):
+        require_own_signature(Token.decode(token).nonce, signature, _REPORT + b"".join(ciphertexts))
+    except InvalidSignature:
         raise TokenRefusedError(INVALID) from None
     return nonce
 

@@ -502,7 +502,8 @@ def test_only_what_asks_a_partner_has_its_queue_behind_all_others(celery_tasks: 
     for task in celery_tasks:
         routed.setdefault(router.route({}, task).get("queue", Queue("")).name, set()).add(task)
     drives = fnmatch.filter(celery_tasks, "dap.leader.tasks.drive_*")
-    assert routed[settings.HELPER_QUEUE] == {*drives, "dap.leader.tasks.call_off_registrations"}
+    others = {"dap.leader.tasks.call_off_registrations", "joint_key.leader.tasks.drive_sum"}
+    assert routed[settings.HELPER_QUEUE] == {*drives, *others}
     assert routed[settings.SHUFFLER_QUEUE] == {"shuffle.analyzer.tasks.drive_fetch"}
     others = {
         "series.tasks.advance_series",

@@ -198,7 +198,7 @@ def test_addresses_serve_the_media_types_of_their_description(client: Client) ->
             answer = client.get(address, headers={"Accept": ",".join(types)})
             assert answer.status_code in (200, 401, 404), path
             asked += 1
-    assert asked == 7
+    assert asked == 8
 
 
 def test_documentation_page_is_ours_alone(client: Client) -> None:

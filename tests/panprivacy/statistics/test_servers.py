@@ -106,7 +106,7 @@ def test_recipe_of_a_helper_that_is_not_the_pinned_one_is_refused(pinned, signed
     [("three", '"three"'), ("", '""'), (None, "null"), (True, "true"), (["two_server"], '["two_server"]')],
 )
 def test_unknown_trust_is_refused_as_it_stands_in_drafts_and_documents(trust, shown):
-    said = f"must be single_server or two_server for count_nonzero, not {shown}"
+    said = f"must be single_server or two_server or joint_key for count_nonzero, not {shown}"
     for read in (
         lambda: draft(trust=trust),
         lambda: PublishedRecipe.from_document(published().document | {"trust": trust}),

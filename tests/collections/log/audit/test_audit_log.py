@@ -200,7 +200,8 @@ def test_action_that_no_app_declares_is_shown_to_log_readers_only() -> None:
 def test_public_logs_are_about_recipes_and_results_not_people() -> None:
     assert set(public_actions()) == {
         *("recipe_published", "recipe_closed", "result_released", "result_withheld", "intrusion_announced"),
-        *("result_held", "result_allowed", "reports_sealed"),
+        *("result_held", "result_allowed", "reports_sealed", "list_accepted", "verdict_filed"),
+        *("joint_recipe_joined", "joint_list_signed", "joint_part_given", "joint_recipe_ended"),
         *("series_published", "series_marked", "series_round_skipped", "series_stopped"),
         *("rounds_published", "round_input_published"),
         *("task_registered", "share_released", "task_ended"),
@@ -213,8 +214,8 @@ def test_public_logs_are_about_recipes_and_results_not_people() -> None:
     assert {name for action in public_actions() for name in shown_details(action) or ()} == {
         *("name", "statistic", "population", "trust", "simulation", "closes_at", "reports", "result"),
         *("every", "time_zone", "rounds", "rounds_left", "round", "of", "cohort_size", "full"),
-        # Of reports in object storage: a hash.
-        "manifest",
+        # Of reports in object storage, and with a joint key: hashes. Of verdicts: the name of a check.
+        *("manifest", "list", "failed"),
         # Of keys: hashes, numbers, and the public ones of partners.
         *("sha256", "retires", "token_key", "key"),
         # Of budgets: what they are, and the privacy events that recipes spend of them.
