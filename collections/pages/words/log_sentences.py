@@ -257,6 +257,8 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "draft_saved": _drafted,
     "draft_deleted": _simple("{who} deleted the draft {what}."),
     "result_released": _simple("The result of {what} was released."),
+    "list_accepted": _simple("The list of accepted reports of {what} was signed."),
+    "verdict_filed": _simple("{who} filed what others found who recomputed the result of {what}."),
     "result_held": _held,
     "result_allowed": _allowed,
     "result_withheld": _withheld,
