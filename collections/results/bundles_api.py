@@ -71,7 +71,7 @@ class BundleView(APIView):
 
 
 class VerdictView(APIView):
-    """What somebody found who recomputed a result."""
+    """What an auditor found who recomputed a result."""
 
     scopes: ClassVar[Scopes] = {"POST": VERDICTS_WRITE}
 

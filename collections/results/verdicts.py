@@ -40,7 +40,7 @@ class Verdict:
 
 @transaction.atomic
 def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUser | None) -> Verdict:
-    """Put into the public log what somebody found who recomputed the result of a recipe with a joint key.
+    """Log what an auditor found who recomputed the result of a recipe with a joint key.
 
     Args:
         by: who, 1 to 120 printable characters; public.

@@ -47,7 +47,7 @@ class JointSimulation:
     Attributes:
         seed: repeats operations and faults; randomness of the product itself stays the system's.
         deaths: how often the leader died.
-        log: what was done, for whoever reads a failure.
+        log: what was done, for the reader of a failure.
     """
 
     PART_REPORTS = 3

@@ -77,7 +77,7 @@ class Mortal(Protocol):
 
 
 def mortal(simulation: Mortal, work: Callable[[], Any], *, statements: int = 30) -> Any:
-    """What a piece of the leader's work returns; None if it dies, before one of so many statements."""
+    """What a piece of the leader's work returns; None if it dies before one of the counted statements."""
     if simulation.choices.random() > 0.2:
         return work()
     try:
@@ -111,7 +111,7 @@ class Simulation:
         told: submissions of a report that were answered with an error.
         unheard: submissions of a report whose answer nobody heard.
         deaths: how often the leader died.
-        log: what was done, for whoever reads a failure.
+        log: what was done, for the reader of a failure.
     """
 
     seed: int

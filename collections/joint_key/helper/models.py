@@ -21,7 +21,7 @@ class WaitingKey(models.Model):
 
 
 class JointRecipe(models.Model):
-    """A recipe of which we hold half of the key, until it ends.
+    """A recipe with a joint key. We hold half of it until the recipe ends.
 
     What is known of the part that was checked last is kept: the next one must follow it.
     """

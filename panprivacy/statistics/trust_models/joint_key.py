@@ -25,6 +25,7 @@ from panprivacy.statistics.trust_models.members import (
     read_verification_key,
     require_url,
 )
+from panprivacy.statistics.trust_models.two_server import sampled_amended
 
 if TYPE_CHECKING:
     # Loaded when it is used: recipes of other trust models do not need the curve's library.
@@ -57,13 +58,6 @@ def _aggregator_amended(guarantee: Guarantee) -> Guarantee:
         "SXDH on BLS12-381, not post-quantum).",
         assumption=f"{guarantee.assumption}, that is, on the two servers not decrypting reports together, "
         "and on neither of them filling the cohort with reports of its own making",
-    )
-
-
-def _sampled_amended(guarantee: Guarantee) -> Guarantee:
-    return replace(
-        guarantee,
-        assumption=f"{guarantee.assumption}; the leader, with which devices speak, is not such a reader",
     )
 
 
@@ -123,7 +117,7 @@ class JointKeyServers(
     public_keys = ()
     amendments: ClassVar = {
         Model.AGGREGATOR: _aggregator_amended,
-        Model.SAMPLED: _sampled_amended,
+        Model.SAMPLED: sampled_amended,
         Model.PAN: _pan_amended,
     }
 

@@ -37,7 +37,8 @@ def _aggregator_amended(guarantee: Guarantee) -> Guarantee:
     )
 
 
-def _sampled_amended(guarantee: Guarantee) -> Guarantee:
+def sampled_amended(guarantee: Guarantee) -> Guarantee:
+    """Of readers who do not see who takes part: the leader sees who speaks with it."""
     return replace(
         guarantee,
         assumption=f"{guarantee.assumption}; the leader, with which devices speak, is not such a reader",
@@ -108,7 +109,7 @@ class TwoServers(
     plain_inputs = (DeviceInput.RANDOMIZED,)
     amendments: ClassVar = {
         Model.AGGREGATOR: _aggregator_amended,
-        Model.SAMPLED: _sampled_amended,
+        Model.SAMPLED: sampled_amended,
         Model.PAN: _pan_amended,
     }
     upload_refusal = ("recipe-of-two-servers", "The recipe is of two servers")

@@ -489,7 +489,7 @@ def test_leader_and_helper_killed_at_any_statement_count_once(every: int) -> Non
 
 @pytest.mark.parametrize(("seconds", "most"), [(REQUESTS_SECONDS, 1), (REQUESTS_SECONDS * 0.4, 3)])
 def test_task_begins_no_request_after_its_time(two_parts: Recipe, seconds: float, most: int) -> None:
-    """Each request takes so many seconds, on a clock of its own; the next task continues."""
+    """Each request takes this number of seconds on a clock of its own; the next task continues."""
     steady, tasks = 0.0, []
 
     def slow(*request: Any) -> Answer:

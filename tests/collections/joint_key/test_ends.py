@@ -112,7 +112,7 @@ def test_result_that_is_held_and_then_withheld_leaves_no_count() -> None:
     row = sum_of(recipe)
     assert (row.state, row.count) == (JointSum.State.COUNTED, sum(BITS))
     assert there(recipe).part is not None
-    result_withhold(recipe=recipe, reason="somebody made tokens", actor=None)
+    result_withhold(recipe=recipe, reason="the issuer made tokens", actor=None)
     row = sum_of(recipe)
     assert (row.count, row.leader_part, row.helper_part, bytes(row.total)) == (None, None, None, b"")
     settle(issued=1)

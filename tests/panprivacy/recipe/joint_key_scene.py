@@ -44,7 +44,7 @@ class JointRecipe:
         return token_shown(token, state.seed, [bit]) + bit
 
     def records(self, number: int, source: random.Random) -> list[bytes]:
-        """Reports of so many devices, half of them with an event, in the order of the list."""
+        """Reports of this number of devices, half with an event, in the order of the list."""
         made = [self.report(place % 2, source) for place in range(number)]
         return sorted(made, key=record_nonce)
 
