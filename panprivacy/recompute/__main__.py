@@ -89,6 +89,8 @@ def _recompute(folder: Path, policy: Policy | None, workers: int, *, as_json: bo
         sys.stdout.write(json.dumps(_document(found, lines, holds=holds), indent=2) + "\n")
     elif holds:
         _write(f"Not recomputed: {', '.join(found.not_recomputed) or 'nothing'}.")
+        if found.not_signed:
+            _write(f"Not signed, as only a simulation knows them: {', '.join(found.not_signed)}.")
         _write(f"{found.answer} {_pinned(policy)}")
     return HOLDS if holds else FAILS
 
@@ -99,6 +101,7 @@ def _document(found: Recomputation, lines: Sequence[Line], *, holds: bool) -> di
         "pinned": found.policy is not None,
         "checks": [{"name": line.name, "holds": line.holds, "sentence": line.sentence} for line in lines],
         "not_recomputed": found.not_recomputed if holds else None,
+        "not_signed": found.not_signed if holds else None,
         "answer": found.answer if holds else None,
     }
 

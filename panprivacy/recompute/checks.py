@@ -34,7 +34,7 @@ from panprivacy.recipe.accepted_list import LIST_ACCEPTED, AcceptedList, ListRef
 from panprivacy.recipe.document import FORMAT, PublishedRecipe
 from panprivacy.recipe.log.checks import PUBLISHED
 from panprivacy.recipe.signed_documents import require_signed as require_document_signed
-from panprivacy.recipe.signed_result import result_hash, verify_result
+from panprivacy.recipe.signed_result import UNSIGNED, result_hash, verify_result
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.recipe.token import tokens_of
 from panprivacy.recompute.agreement import Comparison, is_near
@@ -127,8 +127,13 @@ class Recomputation:
 
     @property
     def not_recomputed(self) -> list[str]:
-        """Fields of the result that were compared with nothing, by name, after all checks."""
-        return [name for name in self.result.others if name != "signature"]
+        """Signed fields of the result that were compared with nothing, by name, after all checks."""
+        return [name for name in self.result.others if name not in UNSIGNED]
+
+    @property
+    def not_signed(self) -> list[str]:
+        """Fields of the result that only a simulation has, and that its site does not sign, by name."""
+        return [name for name in self.result.others if name in UNSIGNED[1:]]
 
     @property
     def answer(self) -> str:

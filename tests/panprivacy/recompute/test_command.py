@@ -23,6 +23,7 @@ from tests.panprivacy.recipe.log.test_wrong_types import changed
 from tests.panprivacy.recompute.scene import (
     HELPER_KEY,
     Scene,
+    edit,
     json_of,
     log_of,
     proof_at,
@@ -61,7 +62,15 @@ def test_bundle_that_holds_prints_every_check_and_the_answer(folder, tmp_path, c
     assert printed.endswith(f"{ANSWER} {BY_THE_POLICY}\n")
 
 
-def test_same_in_json_has_every_check(folder, capsys) -> None:
+def test_what_only_a_simulation_knows_is_named_as_unsigned(tmp_path, capsys) -> None:
+    files = scene(simulation=True).files()
+    edit(files, "result.json", lambda result: result.update(truth=[3.0], devices=12, sampled=12))
+    assert main([str(written(tmp_path / "bundle", files))]) == 0
+    line = "Not signed, as only a simulation knows them: devices, sampled, truth."
+    assert line in capsys.readouterr().out.splitlines()
+
+
+def test_json_has_every_check_and_the_answer(folder, capsys) -> None:
     assert main([str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [check["name"] for check in found.pop("checks")] == list(CHECKS)
@@ -69,6 +78,7 @@ def test_same_in_json_has_every_check(folder, capsys) -> None:
         "holds": True,
         "pinned": False,
         "not_recomputed": ["admission", "plan", "rejected", "released_at", "servers", "software"],
+        "not_signed": [],
         "answer": ANSWER,
     }
     (folder / "reports.bin").write_bytes(b"")
