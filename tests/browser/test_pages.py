@@ -173,6 +173,25 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     assert Recipe.objects.get().status == "published"
 
 
+def test_answer_for_values_that_have_changed_is_dropped(visit: Visit) -> None:
+    page = analysts(visit).open(f"{reverse('recipe-new')}?statistic=count_nonzero")
+    figures = page.locator("#preview .figure-large")
+    epsilon = page.get_by_label("Privacy loss (ε)", exact=True)
+    held: list[Any] = []
+    page.route(promises := f"**{reverse('recipe-promise')}*", lambda route: held.append(route))
+    epsilon.fill("2")
+    expect(figures).to_have_text(re.compile("± 84"))
+    epsilon.fill("1")
+    expect(figures).to_have_text(re.compile("± 190"))
+    expect(page.locator("#promise")).to_contain_text("being computed")
+    with page.expect_response(promises) as answered:
+        held[0].continue_()
+    answered.value.finished()
+    page.unroute(promises)
+    epsilon.fill("2")
+    expect(page.locator("#preview")).to_contain_text("at most 88% sure")
+
+
 def test_slider_and_number_box_follow_each_other(visit: Visit) -> None:
     page = analysts(visit).open(f"{reverse('recipe-new')}?statistic=count_nonzero")
     slider = page.get_by_label("Privacy loss (ε), slider", exact=True)

@@ -96,3 +96,13 @@ function localize(place) {
 
 localize(document);
 document.body.addEventListener("htmx:afterSwap", (event) => localize(event.target.parentElement ?? document));
+
+// An answer whose asker is gone belongs to values that have changed: newer ones are on their way. Its target may
+// be gone too, where no listener of the page hears it.
+function dropIfStale(event) {
+  if (!event.detail.requestConfig.elt.isConnected) event.preventDefault();
+}
+
+document.body.addEventListener("htmx:beforeRequest", ({ detail: { target } }) => {
+  target.addEventListener("htmx:beforeSwap", dropIfStale);
+});
