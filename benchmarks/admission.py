@@ -166,7 +166,6 @@ def issuing(issuer: Issuer, tokens: int) -> tuple[float, list[bytes]]:
     """Tokens issued per second and core, and the tokens."""
     from django.utils import timezone
 
-    from ohttp.gateway.keys import key_list
     from panprivacy.formats import base64_text
     from panprivacy.protocols.oblivious_http import capsules, keys, padding
     from panprivacy.protocols.oblivious_http.binary_http import Response
@@ -175,6 +174,7 @@ def issuing(issuer: Issuer, tokens: int) -> tuple[float, list[bytes]]:
     from panprivacy.protocols.privacy_pass.tokens import TokenResponse
     from panprivacy.protocols.token_request import token_request
     from panprivacy.recipe.token import challenge, token_key
+    from partners.ohttp.gateway.keys import key_list
 
     source = secrets.SystemRandom()
     config, *_ = keys.decode_list(key_list(now=timezone.now()))

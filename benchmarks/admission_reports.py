@@ -104,9 +104,9 @@ def transports() -> tuple[Any, Any]:
     from django.conf import settings
     from django.test import Client, RequestFactory
 
-    import ohttp.relay.gateway_request
-    from ohttp.relay.views import relay as relay_view
+    import partners.ohttp.relay.gateway_request
     from panprivacy.device.transport import JSON, Answer, Transport
+    from partners.ohttp.relay.views import relay as relay_view
 
     client, factory = Client(SERVER_NAME="127.0.0.1"), RequestFactory(SERVER_NAME="127.0.0.1")
 
@@ -116,7 +116,7 @@ def transports() -> tuple[Any, Any]:
         )
         return answer.status_code, dict(answer.headers), answer.content
 
-    ohttp.relay.gateway_request.https_transport = to_the_site  # type: ignore[assignment,attr-defined]  # the socket
+    partners.ohttp.relay.gateway_request.https_transport = to_the_site  # type: ignore[assignment,attr-defined]  # the socket
     settings.RELAY_GATEWAYS = {"site": SITE_URL}
 
     class InProcess(Transport):

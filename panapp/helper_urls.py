@@ -12,6 +12,6 @@ urlpatterns = [
     *PAGES.urls(),
     path("helper/", include("dap.helper.urls")),
     path("helper/", include("joint_key.helper.urls")),
-    path("", include("ohttp.gateway.urls")),
+    path("", include("partners.ohttp.gateway.urls")),
     *watching,
 ]

@@ -11,6 +11,6 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 urlpatterns = [
     *PAGES.urls(),
     path("issuer/", include("tokens.issuer.urls")),
-    path("", include("ohttp.gateway.urls")),
+    path("", include("partners.ohttp.gateway.urls")),
     *watching,
 ]

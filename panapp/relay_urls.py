@@ -11,6 +11,6 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 urlpatterns = [
     path("", status_html, name="relay-status"),
     path("status.json", status_json, name="relay-status-json"),
-    path("relay/", include("ohttp.relay.urls")),
+    path("relay/", include("partners.ohttp.relay.urls")),
     *watching,
 ]

@@ -35,7 +35,7 @@ _SITE_APPS = (
     "log.audit",
     "log.public_log",
     "accounts.api_tokens",
-    "ohttp.gateway",
+    "partners.ohttp.gateway",
     "accounts.second_factor",
     "accounts.oidc",
     "accounts",
@@ -227,7 +227,7 @@ _ALL_IN_ONE = Role(
 )
 _HELPER = Role(
     name="helper",
-    apps=(*_PARTNER_APPS, "ohttp.gateway", "dap", "dap.helper", "joint_key.helper"),
+    apps=(*_PARTNER_APPS, "partners.ohttp.gateway", "dap", "dap.helper", "joint_key.helper"),
     urlconf="panapp.helper_urls",
     errors="web.problem_errors",
     middleware=_PARTNER_MIDDLEWARE,
@@ -257,7 +257,7 @@ ROLES = {
         replace(
             _HELPER,
             name="shuffler",
-            apps=(*_PARTNER_APPS, "ohttp.gateway", "shuffle.shuffler"),
+            apps=(*_PARTNER_APPS, "partners.ohttp.gateway", "shuffle.shuffler"),
             checks=("database", "migrations", "keys", "writes", "clock", "log"),
             oblivious=("shuffler-messages",),
             urlconf="panapp.shuffler_urls",
@@ -268,7 +268,7 @@ ROLES = {
         replace(
             _HELPER,
             name="issuer",
-            apps=(*_PARTNER_APPS, "ohttp.gateway", "tokens.issuer"),
+            apps=(*_PARTNER_APPS, "partners.ohttp.gateway", "tokens.issuer"),
             # What it answers comes through its attester: a capsule that is sent here reaches nothing.
             oblivious=(),
             urlconf="panapp.issuer_urls",
@@ -284,7 +284,7 @@ ROLES = {
         replace(
             _HELPER,
             name="relay",
-            apps=(*_PARTNER_APPS, "ohttp.relay"),
+            apps=(*_PARTNER_APPS, "partners.ohttp.relay"),
             checks=("database", "migrations", "clock", "log"),
             oblivious=(),
             direct=("relay", "relay-partner"),

@@ -345,7 +345,7 @@ CELERY_TASK_ROUTES = {
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.erase_unneeded_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
-    "ohttp.gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
+    "partners.ohttp.gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
 }
 # Never pickle, which can run code: an attacker with access to the broker can only send tasks with plain
 # values.
@@ -383,7 +383,7 @@ _PERIODIC_SECONDS = {
     "storage.tasks.drop_partitions": 60,
     "storage.tasks.truncate_log": 60,
     "storage.answers.tasks.delete_old_answers": 60,
-    "ohttp.gateway.tasks.expire_keys": 60,
+    "partners.ohttp.gateway.tasks.expire_keys": 60,
     "shuffle.analyzer.tasks.advance_fetches": ADVANCE_SECONDS,
     "joint_key.leader.tasks.advance_sums": ADVANCE_SECONDS,
     "tokens.admission.tasks.tell_issuers": ADVANCE_SECONDS,

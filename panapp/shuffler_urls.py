@@ -11,6 +11,6 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 urlpatterns = [
     *PAGES.urls(),
     path("shuffler/", include("shuffle.shuffler.urls")),
-    path("", include("ohttp.gateway.urls")),
+    path("", include("partners.ohttp.gateway.urls")),
     *watching,
 ]

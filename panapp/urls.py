@@ -42,7 +42,7 @@ urlpatterns = [
     path("", include("pages.series.urls")),
     path("", include("pages.simulate.urls")),
     path("", include("pages.try_it.urls")),
-    path("", include("ohttp.gateway.urls")),
+    path("", include("partners.ohttp.gateway.urls")),
     path("", include("panapp.operations_urls")),
 ]
 

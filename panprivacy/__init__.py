@@ -8,11 +8,12 @@ servers' databases, pages or settings. From below:
 - `encryption`: rerandomizable public-key encryption, one file per scheme
 - `protocols`: Prio3, DAP, Privacy Pass, oblivious HTTP and PRF, transparency logs, encrypted shares
 - `accounting`: what releases cost in privacy
-- `intervals`: where a truth may lie, by exact tests
-- `statistics`: what is computed, by what carries the data; `catalogue` has all, `trust_models` the servers
+- `statistics`: what is computed, by what carries the data; `catalogue` has all, `trust_models` the servers,
+  `intervals` where a truth may lie, by exact tests
 - `planning`: what to expect of an unpublished collection
 - `recipe`: the signed document that ties these together, its rounds, targets, tokens and checks of the log
 - `device`: what takes part in recipes of a site, over its public API
+- `recompute`: checks a result from its bundle
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
@@ -22,9 +23,9 @@ __all__ = [
     "device",
     "encryption",
     "formats",
-    "intervals",
     "planning",
     "protocols",
     "recipe",
+    "recompute",
     "statistics",
 ]

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from log.audit.models import Entry
 from notifications.models import Check, Rule
-from panprivacy.intervals.difference import joint_difference
+from panprivacy.statistics.intervals.difference import joint_difference
 from recipes.models import Recipe
 from results.actions import RESULT_RELEASED, RESULT_WITHHELD
 from results.models import Release

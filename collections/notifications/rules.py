@@ -25,9 +25,9 @@ from notifications.models import Check, Rule
 from notifications.operations import NotificationStateError
 from panprivacy.formats.display import as_typed
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.estimate import LEVELS
 from panprivacy.recipe.series import MOST_ROUNDS
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.estimate import LEVELS
 from recipes.access import recipes_visible_to
 from recipes.models import Recipe
 from results.models import Release

@@ -14,12 +14,12 @@ from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_fit
 from ledger.selectors import population_named
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.expectation import MISSED
 from panprivacy.planning.likelihood import likely_cohort, unlikely_sentence
 from panprivacy.planning.limits import USUAL, RecipeLimits, local_epsilon
 from panprivacy.planning.value_search import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.segment_estimates import ExpectedSegments
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers
 from recipes.cost import Cost
 from recipes.operations import site_limits

@@ -2,8 +2,8 @@
 
 from rest_framework import serializers
 
-from panprivacy.intervals.difference import Difference
-from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.intervals.difference import Difference
+from panprivacy.statistics.intervals.estimate import Interval
 from results.verdicts import Verdict
 from web.dataclass_serializers import serializer_of
 from web.serializers import ExactSerializer, ListedField

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from panprivacy.intervals.difference import Difference, joint_difference
-from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.intervals.difference import Difference, joint_difference
+from panprivacy.statistics.intervals.estimate import Interval
 from results.models import Release
 from results.parts import Shared, joint_part
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from panprivacy.intervals.difference import Difference
+from panprivacy.statistics.intervals.difference import Difference
 from results.comparisons import Compared
 from results.parts import part_of
 from web.spreadsheets import csv_lines

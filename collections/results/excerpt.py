@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.intervals.estimate import Interval
 from results.models import NUMBERS, Release
 from storage.columns import stored
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from panprivacy.intervals.estimate import Estimate
-from panprivacy.intervals.segment_estimates import SegmentEstimate
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import ReportStatistic
+from panprivacy.statistics.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.segment_estimates import SegmentEstimate
 
 
 class SourceLostError(RuntimeError):

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from panprivacy.intervals.difference import widened
-from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.difference import widened
+from panprivacy.statistics.intervals.estimate import Interval
 from results.excerpt import interval_of
 from results.models import Release
 from results.shares import shares_of
@@ -44,7 +44,7 @@ def part_of(release: Release, segment: str = "", *, among: int = 2) -> Part | No
     Args:
         segment: its label; empty for the whole population.
         among: number of results whose intervals hold together, at the level of those of two alone
-            (`panprivacy.intervals.difference.widened`).
+            (`panprivacy.statistics.intervals.difference.widened`).
     """
     if segment:
         told = _told(release, segment)

@@ -12,8 +12,8 @@ from django.db.models.functions import RowNumber
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
-from panprivacy.intervals.estimate import Interval
 from panprivacy.recipe.series import MOST_ROUNDS
+from panprivacy.statistics.intervals.estimate import Interval
 from panprivacy.statistics.segments import FIELD
 from recipes.access import may_publish
 from recipes.models import Recipe

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from log.audit.operations import entry_append
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.sample import Sample
 from panprivacy.statistics.streams.state import StreamState

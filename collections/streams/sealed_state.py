@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 
 from panprivacy.encryption.sealing import seal, unseal
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams.state import StreamState
 from storage.key_slots import KEY_BYTES, KeySlots
 from streams.errors import NotEstimatedError, StreamLostError

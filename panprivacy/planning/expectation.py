@@ -6,8 +6,6 @@ from panprivacy.accounting import binomial
 from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from panprivacy.formats.base64_text import encoded_length
 from panprivacy.formats.parameters import CohortParameters
-from panprivacy.intervals.estimate import normal_factor
-from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.likelihood import unlikely_advice
 from panprivacy.planning.proposal import Proposal
 from panprivacy.planning.value_search import largest_number
@@ -16,6 +14,8 @@ from panprivacy.protocols.hpke import KEMS, KemName
 from panprivacy.protocols.oblivious_http.padding import TooLongError, class_of
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.intervals.estimate import normal_factor
+from panprivacy.statistics.intervals.segment_estimates import ExpectedSegments
 from panprivacy.statistics.trust_models import Servers, report_format
 
 MISSED = 0.05

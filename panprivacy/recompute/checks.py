@@ -11,7 +11,6 @@ from panprivacy.accounting.guarantees import main_guarantee
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.canonical_json import canonical_json
 from panprivacy.formats.display import plain
-from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.protocols.ed25519 import public_key_of
 from panprivacy.protocols.joint_key.groups import Pair1
 from panprivacy.protocols.joint_key.keys import ProofRefusedError
@@ -51,6 +50,7 @@ from panprivacy.recompute.reports import (
     workers_for,
 )
 from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.shares import Shares, shares_document
 from panprivacy.statistics.trust_models import under_trust
 from panprivacy.statistics.trust_models.joint_key import ROLES, JointKeyServers

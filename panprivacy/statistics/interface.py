@@ -17,12 +17,16 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import PublicParameters
 from panprivacy.formats.value_labels import numbers_of
-from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.robustness import Robustness
 
 if TYPE_CHECKING:  # a document can be read without it
-    from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentBounds, SegmentEstimate
+    from panprivacy.statistics.intervals.segment_estimates import (
+        ExpectedSegments,
+        SegmentBounds,
+        SegmentEstimate,
+    )
 
 P = TypeVar("P", bound=PublicParameters)
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.estimate import Interval
 
 
 @dataclass(frozen=True)

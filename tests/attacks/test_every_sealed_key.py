@@ -19,7 +19,7 @@ from dap.helper.task_ends import UNUSED_KEY_LIFETIME, upkeep
 from dap.hpke_keys import HPKE_KEYS
 from joint_key.helper.keys import key_commit
 from joint_key.helper.sums import upkeep as joint_upkeep
-from ohttp.gateway.keys import GATEWAY_KEYS
+from partners.ohttp.gateway.keys import GATEWAY_KEYS
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.aggregation.tasks import process_chunk

@@ -19,8 +19,8 @@ from panprivacy.formats.parameters import Parameters
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters
 from panprivacy.statistics.events.mean import Mean, MeanParameters
-from tests.panprivacy.intervals.left_out import leave_out_intervals
 from tests.panprivacy.statistics.events.transparent import FreshTransparentPublicKey, TransparentPrivateKey
+from tests.panprivacy.statistics.intervals.left_out import leave_out_intervals
 
 pytestmark = pytest.mark.statistical
 

@@ -9,11 +9,11 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.parameters import Parameters, described
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.interface import Mechanism, Report, State
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.intervals.estimate import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import DELTA, described
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams.interface import (
     CONFIDENCE,
     INTRUSION_ORDER,

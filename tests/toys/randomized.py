@@ -8,11 +8,11 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.protocols.dap.vdafs import Prio3SumVecConfig
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.randomized.interface import Randomizer, RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
 

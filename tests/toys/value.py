@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 

@@ -17,8 +17,8 @@ from dap.models import Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
 from dap.selectors import is_any_collected
 from log.audit.operations import entry_append
-from ohttp.gateway.keys import GATEWAY_KEYS
 from panprivacy.formats.times import format_time
+from partners.ohttp.gateway.keys import GATEWAY_KEYS
 from storage.erasable_keys import old_keys_erase
 from storage.erasure import log_truncate_on_commit
 from storage.partitions import partitions_upkeep

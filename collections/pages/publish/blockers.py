@@ -10,10 +10,10 @@ from pages.trust_models import SHOWN
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.limits import USUAL
 from panprivacy.planning.value_search import Remedy
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.segment_estimates import ExpectedSegments
 from panprivacy.statistics.trust_models import trusts_of
 from publishing.review import trust_unavailable
 from recipes.refusals import Refusals, limit_remedies

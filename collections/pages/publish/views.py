@@ -33,9 +33,9 @@ from pages.publish.target_field import TARGET_FIELDS
 from pages.series.forms import SeriesForm
 from pages.words.target import expected_sentence
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.difference import widening
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.difference import widening
 from publishing.approvals import approval_of_content, draft_approval_ask
 from publishing.publication import recipe_publish
 from recipes.errors import RecipeStateError

@@ -9,9 +9,9 @@ from pages.recipe.derived import derived_of, question_of, shown_number
 from pages.recipe.drawn import PERCENT
 from pages.recipe.presentation import headline, name_of, percent_of
 from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
-from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.events.derived import Curve, Form
 from panprivacy.statistics.events.regular import Question
+from panprivacy.statistics.intervals.estimate import Interval
 from recipes.models import Recipe
 from results.excerpt import excerpt_of, intervals_of, largest_positions, verdict_of
 from results.models import Release, SimulatedTruth

@@ -7,8 +7,8 @@ from typing import Any
 from pages.recipe.derived import answer_sentence, derived_of
 from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
-from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.interface import Statistic, is_uninformative
+from panprivacy.statistics.intervals.estimate import Interval
 from panprivacy.statistics.shares import Shares
 from recipes.models import Recipe
 from recipes.numbers import numbers_of

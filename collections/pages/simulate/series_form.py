@@ -12,10 +12,10 @@ from pages.simulate.forms import PUBLIC, enough_devices
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
-from panprivacy.intervals.difference import widening
-from panprivacy.intervals.estimate import LEVELS
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.series import SeriesDraft
+from panprivacy.statistics.intervals.difference import widening
+from panprivacy.statistics.intervals.estimate import LEVELS
 from publishing import others_of
 from recipes.cost import Cost
 from simulations.series_simulations import MOST_ROUNDS, POINTS

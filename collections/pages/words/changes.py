@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from panprivacy.intervals.difference import Difference
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.difference import Difference
 from results.changes import Change
 from web.numbers import at_place, place_of
 

@@ -12,12 +12,12 @@ from rest_framework.views import APIView
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.expectation import DeviceBytes, ExpectedReports
 from panprivacy.planning.plan import Plan, PlanSolution, Question
 from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS, Alternative
 from panprivacy.planning.targets import Requirement
+from panprivacy.statistics.intervals.segment_estimates import ExpectedSegments
 from recipes.planner.operations import plan_answer
 from storage.answers.questions import State
 from web.busy import BusyError

@@ -9,8 +9,8 @@ from datetime import datetime
 from django.db import transaction
 
 from log.audit.operations import entry_append
-from ohttp.gateway.keys import GATEWAY_KEYS
 from panprivacy.formats.times import format_time
+from partners.ohttp.gateway.keys import GATEWAY_KEYS
 from partners.recipe_document import overdue
 from shuffle.shuffler.actions import BATCH_ENDED
 from shuffle.shuffler.models import Batch, Part, Rejection, Submission, SubmissionNonce

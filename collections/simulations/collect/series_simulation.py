@@ -19,8 +19,8 @@ from devices_sim.workloads.segments import checked_weights
 from panprivacy.formats.csv_table import CsvTable
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
-from panprivacy.intervals.difference import Difference
 from panprivacy.recipe.series import SeriesDraft
+from panprivacy.statistics.intervals.difference import Difference
 from results.changes import Change, change_between
 from results.models import Release
 from results.parts import hidden_reason

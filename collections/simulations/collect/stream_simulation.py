@@ -11,10 +11,10 @@ from typing import Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed, description_of
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.recipe.file_fields import file_fields, unknown_field
 from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.interface import is_uninformative
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.item_bytes import ItemError, encode_items

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from django.db import transaction
 
-from ohttp.gateway.capsules import answer_seal, capsule_open
 from panprivacy.encryption.secp256k1 import parse
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
@@ -21,6 +20,7 @@ from panprivacy.protocols.token_request import (
     OtherRequestError,
     recipe_asked,
 )
+from partners.ohttp.gateway.capsules import answer_seal, capsule_open
 from partners.problems import refused
 from storage.erasable_keys import KeyErasedError
 from tokens.issuer.keys import Issuing, issuing, keys_forget

@@ -13,8 +13,6 @@ from panprivacy.accounting.number_cache import epsilon_at
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import CohortParameters
-from panprivacy.intervals.estimate import normal_factor
-from panprivacy.intervals.release_rule import ReleaseRule
 from panprivacy.statistics.events.combined_result import (
     EventOf,
     SecretSampling,
@@ -22,6 +20,8 @@ from panprivacy.statistics.events.combined_result import (
     honest_devices,
 )
 from panprivacy.statistics.interface import ReportStatistic, Statistic
+from panprivacy.statistics.intervals.estimate import normal_factor
+from panprivacy.statistics.intervals.release_rule import ReleaseRule
 
 P = TypeVar("P", bound=CohortParameters)
 

@@ -9,7 +9,6 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.combined_result import SecretSampling
@@ -23,6 +22,7 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
 
 
 class CountNonzero(MaskedMechanism[Parameters]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from panprivacy.intervals.segment_estimates import Ends, share_ends
+from panprivacy.statistics.intervals.segment_estimates import Ends, share_ends
 
 Cells = frozenset[int]
 

@@ -22,13 +22,13 @@ from panprivacy.encryption.interface import PublicKey, SchemeKey
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import K, Parameters, described
-from panprivacy.intervals.estimate import Estimate, Interval
-from panprivacy.intervals.exact import intervals
-from panprivacy.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.interface import Mechanism, Report, State, require_count, require_step
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
+from panprivacy.statistics.intervals.exact import intervals
+from panprivacy.statistics.intervals.noisy_total import NoisyTotal
 
 LARGEST_RANGE = 2**20
 """Number of values up to which a decryption can search."""

@@ -17,8 +17,6 @@ from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import EPSILON, Parameters, described
-from panprivacy.intervals.estimate import Estimate, Interval
-from panprivacy.intervals.randomized_bits import RandomizedBits, ends, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.events.interface import MaskedMechanism, Report
@@ -32,6 +30,8 @@ from panprivacy.statistics.events.randomized_response import (
 )
 from panprivacy.statistics.events.vector_coin import VectorCoin
 from panprivacy.statistics.interface import InvalidReportError
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, ends, intervals
 
 VECTOR, BUCKET = "vector", "bucket"
 

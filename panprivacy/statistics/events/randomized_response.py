@@ -14,9 +14,9 @@ import numpy as np
 
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.estimate import Interval, normal_factor
-from panprivacy.intervals.randomized_bits import RandomizedBits, ends, intervals
-from panprivacy.intervals.release_rule import ReleaseRule
+from panprivacy.statistics.intervals.estimate import Interval, normal_factor
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, ends, intervals
+from panprivacy.statistics.intervals.release_rule import ReleaseRule
 
 _COIN_BITS = 64
 _COIN_SIDES: int = 2**_COIN_BITS

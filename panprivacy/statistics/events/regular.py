@@ -14,8 +14,6 @@ import numpy as np
 from panprivacy.encryption.interface import PublicKey, SchemeKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import EPSILON, described
-from panprivacy.intervals.estimate import LEVELS, Estimate
-from panprivacy.intervals.randomized_bits import RandomizedBits, ends
 from panprivacy.statistics.events.automaton import Automaton, summed
 from panprivacy.statistics.events.derived import (
     Cells,
@@ -29,6 +27,8 @@ from panprivacy.statistics.events.derived import (
 )
 from panprivacy.statistics.events.interface import Report, State, require_step
 from panprivacy.statistics.events.one_hot import OneHotMechanism, OneHotParameters
+from panprivacy.statistics.intervals.estimate import LEVELS, Estimate
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, ends
 
 MOST_CELLS = 32
 MOST_WORK = 512

@@ -18,17 +18,6 @@ from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
-from panprivacy.intervals.randomized_bits import RandomizedBits, ends
-from panprivacy.intervals.release_rule import ReleaseRule
-from panprivacy.intervals.segment_estimates import (
-    Ends,
-    ExpectedSegments,
-    SegmentBounds,
-    SegmentCounts,
-    SegmentEstimate,
-    segments_shown,
-)
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.derived import Cells, Found, derived_numbers, sets_of
@@ -52,6 +41,17 @@ from panprivacy.statistics.events.randomized_response import (
 )
 from panprivacy.statistics.events.regular import Question
 from panprivacy.statistics.interface import Segmentation
+from panprivacy.statistics.intervals.estimate import LEVELS, Estimate, Interval
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, ends
+from panprivacy.statistics.intervals.release_rule import ReleaseRule
+from panprivacy.statistics.intervals.segment_estimates import (
+    Ends,
+    ExpectedSegments,
+    SegmentBounds,
+    SegmentCounts,
+    SegmentEstimate,
+    segments_shown,
+)
 
 MOST_CELLS = 1_001
 """The number of buckets of the longest histogram: a report has a ciphertext for each."""

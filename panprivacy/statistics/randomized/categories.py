@@ -26,9 +26,6 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.formats.tls_messages import Message
 from panprivacy.formats.value_labels import value_of
-from panprivacy.intervals.chernoff import largest_mean, largest_size, least_mean, least_size
-from panprivacy.intervals.estimate import Estimate, Interval
-from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.events.one_hot import closest_histogram
@@ -39,6 +36,9 @@ from panprivacy.statistics.events.randomized_response import (
     expected_bits_error,
 )
 from panprivacy.statistics.interface import InvalidReportError, NamedValues, SizeBounds
+from panprivacy.statistics.intervals.chernoff import largest_mean, largest_size, least_mean, least_size
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.randomized.interface import Randomizer, RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
 

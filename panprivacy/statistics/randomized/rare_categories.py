@@ -33,8 +33,6 @@ from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from panprivacy.formats.display import plain, sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
-from panprivacy.intervals.estimate import Estimate, Interval, normal_factor
-from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.combined_result import (
@@ -43,6 +41,8 @@ from panprivacy.statistics.events.combined_result import (
 )
 from panprivacy.statistics.events.randomized_response import RandomizedResponse, bits_standard_error
 from panprivacy.statistics.interface import PartialErrors
+from panprivacy.statistics.intervals.estimate import Estimate, Interval, normal_factor
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.randomized.categories import (
     Categories,
     CategoriesParameters,

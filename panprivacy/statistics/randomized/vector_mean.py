@@ -33,12 +33,12 @@ from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import EPSILON, as_typed, described
 from panprivacy.formats.tls_messages import Message
-from panprivacy.intervals import exact
-from panprivacy.intervals.estimate import LEVELS, Estimate, Interval, normal_factor
-from panprivacy.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
+from panprivacy.statistics.intervals import exact
+from panprivacy.statistics.intervals.estimate import LEVELS, Estimate, Interval, normal_factor
+from panprivacy.statistics.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.randomized.interface import Randomizer, RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
 

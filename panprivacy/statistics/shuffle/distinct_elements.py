@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
-from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
-from panprivacy.intervals.exact import bounds
-from panprivacy.intervals.randomized_bits import RandomizedBits
+from panprivacy.statistics.intervals.estimate import LEVELS, Estimate, Interval
+from panprivacy.statistics.intervals.exact import bounds
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits
 from panprivacy.statistics.shuffle.coins import coin
 from panprivacy.statistics.shuffle.interface import CONFIDENCE, ShuffleStatistic
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters

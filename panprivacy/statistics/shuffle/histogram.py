@@ -14,8 +14,8 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial_noise import binomial_epsilon, least_noise
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.events.one_hot import closest_histogram
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.shuffle.coins import coin
 from panprivacy.statistics.shuffle.interface import CONFIDENCE, ShuffleStatistic
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters

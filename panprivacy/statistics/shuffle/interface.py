@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.formats.value_labels import value_of
-from panprivacy.intervals.estimate import normal_factor
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.events.combined_result import DISHONEST_FRACTIONS, honest_devices
 from panprivacy.statistics.interface import NamedValues, ReportStatistic
+from panprivacy.statistics.intervals.estimate import normal_factor
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 

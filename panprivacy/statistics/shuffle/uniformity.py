@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from panprivacy.accounting.binomial_noise import least_noise, poisson_epsilon
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.shuffle.coins import poisson
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters

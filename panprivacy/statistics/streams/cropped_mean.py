@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.formats.parameters import described
-from panprivacy.intervals.estimate import Estimate, Interval
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.streams import draws
 from panprivacy.statistics.streams.density import BitTable
 from panprivacy.statistics.streams.deviation import table_sampling

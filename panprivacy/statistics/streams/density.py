@@ -20,9 +20,9 @@ from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.formats.registry import Registry
-from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
-from panprivacy.intervals.exact import intervals
-from panprivacy.intervals.touched_cells import TouchedCells
+from panprivacy.statistics.intervals.estimate import LEVELS, Estimate, Interval
+from panprivacy.statistics.intervals.exact import intervals
+from panprivacy.statistics.intervals.touched_cells import TouchedCells
 from panprivacy.statistics.streams.deviation import (
     BoundedErrors,
     ErrorPart,

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams import draws, item_bits
 from panprivacy.statistics.streams.deviation import BoundedErrors, LaplaceErrors, deviation, table_sampling
 from panprivacy.statistics.streams.draws import with_laplace_noise

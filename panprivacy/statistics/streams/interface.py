@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams.item_bits import TouchedBits
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.streams.state import StreamState

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams import draws
 from panprivacy.statistics.streams.deviation import LaplaceErrors, deviation, table_sampling
 from panprivacy.statistics.streams.draws import with_laplace_noise

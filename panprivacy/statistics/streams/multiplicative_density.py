@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
+from panprivacy.statistics.intervals.estimate import LEVELS, Estimate, Interval
 from panprivacy.statistics.streams import four_wise
 from panprivacy.statistics.streams.density import BitTable, DensityReading, hashing_errors
 from panprivacy.statistics.streams.hashed_places import HashedPlaces

@@ -20,7 +20,7 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import DELTA, EPSILON, described
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams.interface import (
     CONFIDENCE,
     INTRUSION_ORDER,

@@ -17,8 +17,8 @@ from ledger.models import Spending
 from log.audit.models import Entry
 from pages.charts.description import Scale
 from pages.recipe.charts import release_chart
-from panprivacy.intervals.estimate import Estimate
 from panprivacy.protocols.dap.basics import ReportError
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.randomized.vector_mean import VectorMean
 from publishing.publication import recipe_publish_file
 from recipes.models import Recipe

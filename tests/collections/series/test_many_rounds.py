@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from panprivacy.intervals.difference import widened
+from panprivacy.statistics.intervals.difference import widened
 from recipes.models import Recipe
 from results.excerpt import interval_of
 from results.models import Release

@@ -12,7 +12,7 @@ from django.utils import timezone
 from log.audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.intervals.estimate import Estimate
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.state import StreamState

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.intervals.estimate import Interval
 from web.dataclass_serializers import serializer_of
 from web.problems import Problem
 from web.serializers import ExactSerializer, paged

@@ -37,7 +37,11 @@ def raised(room: str) -> Iterator[str]:
 
 
 def test_every_problem_of_attester_and_issuer_is_decided() -> None:
-    found = {kind for room in ("tokens/attester", "tokens/issuer", "ohttp/gateway") for kind in raised(room)}
+    found = {
+        kind
+        for room in ("tokens/attester", "tokens/issuer", "partners/ohttp/gateway")
+        for kind in raised(room)
+    }
     named = {kind.removeprefix("/problems/") for kind in (*OF_ATTESTER, *OF_ISSUER) if kind != KEY_PROBLEM}
     assert found == named | LATER
     assert not named & LATER

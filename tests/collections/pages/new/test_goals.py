@@ -3,8 +3,8 @@ from django.urls import reverse
 
 from pages.new.forms import WEEKS
 from pages.new.goals import GOALS
-from panprivacy.intervals.difference import widening
 from panprivacy.recipe.series import SeriesDraft
+from panprivacy.statistics.intervals.difference import widening
 from recipes.models import Recipe
 from series.models import Series
 from tests.factories import draft_recipe

@@ -17,8 +17,8 @@ from pages.recipe.presentation import (
     headline,
     uninformative,
 )
-from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from recipes.models import Recipe
 from results.excerpt import MOST_SHOWN, excerpt_made, excerpt_of, interval_of

@@ -10,7 +10,7 @@ from pages.charts.plotly import plotly_figure
 from pages.charts.shown import shown_chart
 from pages.recipe.drawn import Drawn
 from pages.series.charts import BANDS_FROM, DOT, _band, segments_chart
-from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.intervals.estimate import Interval
 from results.parts import Part
 from series.models import Round
 from series.selectors import Point

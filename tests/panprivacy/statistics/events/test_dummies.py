@@ -11,8 +11,6 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.device.algorithm import ClientAlgorithm, Phase
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals import exact
-from panprivacy.intervals.estimate import LEVELS
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.catalogue import statistic_of
@@ -21,6 +19,8 @@ from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters
 from panprivacy.statistics.events.mean import MeanParameters
 from panprivacy.statistics.events.one_hot import BUCKET, VECTOR
+from panprivacy.statistics.intervals import exact
+from panprivacy.statistics.intervals.estimate import LEVELS
 from tests.panprivacy.recipe.scene import NOW, one_server
 from tests.panprivacy.statistics.events.contract import CountingRandom, decrypted, run
 from tests.panprivacy.statistics.events.transparent import TransparentPrivateKey

@@ -15,7 +15,6 @@ from scipy.stats import binom
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.encryption.elgamal import ElGamalPrivateKey
-from panprivacy.intervals.randomized_bits import RandomizedBits, ends
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.events.interface import Mechanism
@@ -23,6 +22,7 @@ from panprivacy.statistics.events.one_hot import BUCKET, VECTOR, better_coin
 from panprivacy.statistics.events.randomized_response import RandomizedResponse, bits_standard_error
 from panprivacy.statistics.events.vector_coin import VectorCoin
 from panprivacy.statistics.interface import InvalidReportError
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits, ends
 from tests.panprivacy.statistics.events.contract import (
     STREAMS,
     CiphertextContract,

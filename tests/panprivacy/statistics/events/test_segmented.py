@@ -11,8 +11,6 @@ from scipy.stats import binom
 
 from panprivacy.accounting import noisy_count
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import LEVELS
-from panprivacy.intervals.release_rule import ReleaseRule
 from panprivacy.planning.expectation import expected_margin
 from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.events import MECHANISMS, SEGMENTED, segmented
@@ -25,6 +23,8 @@ from panprivacy.statistics.events.segmented import (
     SegmentedHistogram,
     segment_bounds,
 )
+from panprivacy.statistics.intervals.estimate import LEVELS
+from panprivacy.statistics.intervals.release_rule import ReleaseRule
 from tests.panprivacy.statistics.events.contract import HistoryContract, MechanismContract, decrypted
 from tests.panprivacy.statistics.events.transparent import TransparentPrivateKey
 from tests.refusals import field_refused

@@ -22,7 +22,7 @@ from panprivacy.statistics.randomized.categories import (
     CategorySizeBounds,
     WeightLaw,
 )
-from tests.panprivacy.intervals.left_out import leave_out_intervals
+from tests.panprivacy.statistics.intervals.left_out import leave_out_intervals
 from tests.panprivacy.statistics.randomized.contract import OneHotContract
 
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.exact import bounds
-from panprivacy.intervals.randomized_bits import RandomizedBits
-from panprivacy.intervals.release_rule import ReleaseRule
 from panprivacy.planning.limits import RecipeLimits
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.intervals.exact import bounds
+from panprivacy.statistics.intervals.randomized_bits import RandomizedBits
+from panprivacy.statistics.intervals.release_rule import ReleaseRule
 from panprivacy.statistics.randomized.categories import Categories, CategoriesParameters, WeightLaw
 from panprivacy.statistics.randomized.rare_categories import (
     LARGEST_SEEN_RATE,

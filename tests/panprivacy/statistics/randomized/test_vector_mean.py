@@ -15,13 +15,13 @@ from scipy.linalg import hadamard
 from panprivacy.accounting.discrete_gaussian_sum import delta_of, variance
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.formats.errors import FieldError
-from panprivacy.intervals.exact import bounds
 from panprivacy.planning.limits import NO_LOCAL_LIMIT, RecipeLimits
 from panprivacy.protocols.dap.vdafs import prio3_of
 from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.intervals.exact import bounds
 from panprivacy.statistics.randomized.vector_mean import Rotation, VectorMean, VectorMeanParameters
-from tests.panprivacy.intervals.left_out import leave_out_intervals
 from tests.panprivacy.protocols.dap.test_vdafs import configuration_of
+from tests.panprivacy.statistics.intervals.left_out import leave_out_intervals
 from tests.panprivacy.statistics.randomized.contract import RandomizerContract
 from tests.refusals import field_refused
 

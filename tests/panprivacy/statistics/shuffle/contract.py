@@ -18,7 +18,7 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistics.trust_models import trusts_of
-from tests.panprivacy.intervals.left_out import leave_out_intervals
+from tests.panprivacy.statistics.intervals.left_out import leave_out_intervals
 from tests.refusals import field_refused
 
 FAILURE = 1e-7

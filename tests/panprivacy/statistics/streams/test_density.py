@@ -16,7 +16,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.item_bits import total_epsilon
 from panprivacy.statistics.streams.sample import Sample
-from tests.panprivacy.intervals.left_out import leave_out_intervals
+from tests.panprivacy.statistics.intervals.left_out import leave_out_intervals
 from tests.panprivacy.statistics.streams.contract import StreamContract
 from tests.panprivacy.statistics.streams.scene import (
     density_parameters,

@@ -1,8 +1,0 @@
-"""The address at which clients expect a gateway (RFC 9540)."""
-
-from django.urls import path
-
-from ohttp.gateway.views import gateway
-from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
-
-urlpatterns = [path(GATEWAY_PATH.removeprefix("/"), gateway, name="gateway")]
