@@ -9,10 +9,11 @@ processor time on one core, for a step and for a report, each with its ratio to 
   included: it is the same work in all three.
 - A server: token, decryption or proofs, and its sum, in batches of 1,000. With a joint key also the report's
   signature, and the server's part of the decryption, with a proof.
-- The verifier: everything in the bundle's list, both parts, the count. Only a joint key has one.
+- The verifier: everything in the bundle's list, both parts, the count. Only a joint key has one. Of its time,
+  proofs are what equations in batches of 1,000 take, without reading points and tokens.
 
 Each number is the least of three rounds. Exits with 1 if a step under a joint key takes more than 15 ms, or
-the verifier more than 3 ms a report.
+proofs more than 3 ms a report.
 """
 
 import argparse
@@ -51,6 +52,8 @@ from panprivacy.recipe.accepted_list import (
     PART_REPORTS,
     AcceptedList,
     CheckedPart,
+    first_that_fails,
+    joint_key_of,
     part_checked,
 )
 from panprivacy.recipe.dap_task import REPORT_TIME, task_of
@@ -71,7 +74,7 @@ from panprivacy.statistics.trust_models.joint_key import (
 from panprivacy.statistics.trust_models.single_server import OneServer
 from panprivacy.statistics.trust_models.two_server import TwoServers
 
-MOST_STEP, MOST_VERIFICATION = 15.0, 3.0
+MOST_STEP, MOST_PROOFS = 15.0, 3.0
 ROUNDS, STEPS = 3, 20
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOURCE = secrets.SystemRandom()
@@ -334,6 +337,14 @@ class JointKeyCosts(Costs):
 
         decrypted = [serves(role, secret) for role, secret in zip(ROLES, self._secrets, strict=True)]
 
+        key = joint_key_of(self.recipe)
+        bits = [key.parse(report) for report in self.made]
+
+        def holds() -> None:
+            for start in range(0, len(bits), PART_REPORTS):
+                if first_that_fails(key, bits[start : start + PART_REPORTS], SOURCE) is not None:
+                    raise ValueError("an honest proof does not hold")
+
         def verifies() -> None:
             accepted, total = checked(SOURCE)
             for role, part, half in zip(ROLES, decrypted, self._halves, strict=True):
@@ -346,6 +357,7 @@ class JointKeyCosts(Costs):
                 for role, secret in zip(ROLES, self._secrets, strict=True)
             },
             "verifier": self.for_each(verifies),
+            "verifier's proofs": self.for_each(holds),
         }
 
 
@@ -396,7 +408,7 @@ def main() -> int:
             cells.append("–" if value is None else f"{value:,.{digits}f} {f'({value / base:.0f}×)':>7}")
         print(f"{what:40}" + "".join(f"{cell:>22}" for cell in cells))
     joint = rows["joint_key"]
-    met = joint["device: step, ms"] <= MOST_STEP and joint["verifier: ms a report"] <= MOST_VERIFICATION
+    met = joint["device: step, ms"] <= MOST_STEP and joint["verifier's proofs: ms a report"] <= MOST_PROOFS
     return int(not met)
 
 
