@@ -16,10 +16,12 @@ from panprivacy.protocols.encrypted_shares.configuration import IDENTIFIER, PanP
 from panprivacy.protocols.encrypted_shares.verifier import PanPrivateVerifier
 from panprivacy.protocols.prio3.interface import Verifier
 from panprivacy.protocols.prio3.prio3 import (
+    L2_BOUND_SUM,
     Prio3,
     Prio3Count,
     Prio3Histogram,
     Prio3L1BoundSum,
+    Prio3L2BoundSum,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
@@ -83,6 +85,17 @@ class Prio3L1BoundSumConfig(Message):
     chunk_length: Annotated[int, UINT32]
 
 
+@dataclass(frozen=True)
+class Prio3L2BoundSumConfig(Message):
+    """Measurements are vectors of `length` numbers from 0 to 2·`offset`, whose squared distances from
+    `offset` add up to at most `max_squares`."""
+
+    length: Annotated[int, UINT32]
+    offset: Annotated[int, UINT64]
+    max_squares: Annotated[int, UINT64]
+    chunk_length: Annotated[int, UINT32]
+
+
 PRIO3: Mapping[int, tuple[type[Message], Callable[..., Prio3[Any]]]] = {
     1: (Prio3CountConfig, Prio3Count),
     2: (Prio3SumConfig, Prio3Sum),
@@ -90,6 +103,7 @@ PRIO3: Mapping[int, tuple[type[Message], Callable[..., Prio3[Any]]]] = {
     4: (Prio3HistogramConfig, Prio3Histogram),
     5: (Prio3MultihotCountVecConfig, Prio3MultihotCountVec),
     7: (Prio3L1BoundSumConfig, Prio3L1BoundSum),
+    L2_BOUND_SUM: (Prio3L2BoundSumConfig, Prio3L2BoundSum),
 }
 """`vdaf_type` → how its parameters are encoded, and the VDAF, which takes them by the same names."""
 

@@ -16,6 +16,7 @@ from panprivacy.protocols.prio3.circuits import (
     CountCircuit,
     HistogramCircuit,
     L1BoundSumCircuit,
+    L2BoundSumCircuit,
     MultihotCountVecCircuit,
     SumCircuit,
     SumVecCircuit,
@@ -86,7 +87,8 @@ class _BatchSum(BatchCircuit[SumCircuit]):
 
 
 ChunkedType = TypeVar(
-    "ChunkedType", bound=SumVecCircuit | HistogramCircuit | MultihotCountVecCircuit | L1BoundSumCircuit
+    "ChunkedType",
+    bound=SumVecCircuit | HistogramCircuit | MultihotCountVecCircuit | L1BoundSumCircuit | L2BoundSumCircuit,
 )
 
 
@@ -98,7 +100,8 @@ class _BatchChunked(BatchCircuit[ChunkedType]):
         self._half = field.constants([field.field.inverse(2)])
 
     def wires(self, seeds: Limbs, measurement: Limbs, joint_randomness: Limbs, basis: Limbs) -> Limbs:
-        field, chunk_length, calls = self.field, self.circuit.chunk_length, self.circuit.gadget_calls
+        field, chunk_length = self.field, self.circuit.chunk_length
+        calls = self.circuit.joint_randomness_length
         limbs, length, reports = measurement.shape
         padded = np.zeros((limbs, calls * chunk_length, reports), np.int64)
         padded[:, :length] = measurement
@@ -170,6 +173,42 @@ class _BatchL1BoundSum(_BatchChunked[L1BoundSumCircuit]):
         return self.field.inner_product(weights, digits)
 
 
+class _BatchL2BoundSum(_BatchChunked[L2BoundSumCircuit]):
+    """The last gadget calls square: both wires of a product are the distance of a number from the middle."""
+
+    def wires(self, seeds: Limbs, measurement: Limbs, joint_randomness: Limbs, basis: Limbs) -> Limbs:
+        field, circuit = self.field, self.circuit
+        before = 1 + circuit.joint_randomness_length
+        checked = super().wires(seeds, measurement, joint_randomness, basis[:, :before])
+        values = self._values(measurement)
+        limbs, length, reports = values.shape
+        half = field.constants([circuit.offset * field.field.inverse(2)])
+        distances = np.zeros((limbs, circuit.square_calls * circuit.chunk_length, reports), np.int64)
+        distances[:, :length] = field.reduce(values - half)
+        chunks = distances.reshape(limbs, -1, circuit.chunk_length, reports).transpose(0, 2, 1, 3)
+        squared = field.inner_product(chunks, basis[:, None, before:])
+        return field.reduce(checked + np.repeat(squared, 2, axis=1))
+
+    def outputs(self, measurement: Limbs, gadget_outputs: Limbs) -> Limbs:
+        checks, squares = np.split(gadget_outputs, [self.circuit.joint_randomness_length], axis=1)
+        weights = self.field.constants(self.circuit.squares_weights)
+        reported = self.field.inner_product(weights, measurement[:, self.circuit.digits_length :])[:, None]
+        return np.concatenate([self._total(checks), self._total(squares) - reported], axis=1)
+
+    @property
+    def truncation(self) -> Callable[[Limbs], Limbs]:
+        return self._values
+
+    def _values(self, measurement: Limbs) -> Limbs:
+        """The numbers, small: shape (limbs, length, reports)."""
+        weights = self.field.constants(self.circuit.digit_weights)[:, None]
+        limbs, _, reports = measurement.shape
+        digits = measurement[:, : self.circuit.digits_length]
+        return self.field.inner_product(
+            weights, digits.reshape(limbs, self.circuit.output_length, -1, reports)
+        )
+
+
 _CIRCUITS: dict[type[Circuit[Any]], type[BatchCircuit[Any]]] = {
     CountCircuit: _BatchCount,
     SumCircuit: _BatchSum,
@@ -177,6 +216,7 @@ _CIRCUITS: dict[type[Circuit[Any]], type[BatchCircuit[Any]]] = {
     HistogramCircuit: _BatchHistogram,
     MultihotCountVecCircuit: _BatchMultihotCountVec,
     L1BoundSumCircuit: _BatchL1BoundSum,
+    L2BoundSumCircuit: _BatchL2BoundSum,
 }
 
 

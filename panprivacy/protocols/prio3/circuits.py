@@ -1,5 +1,6 @@
 """Validity circuits: which measurements there are, and what is 0 for these alone (VDAF draft 20, 7.4)."""
 
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -116,7 +117,7 @@ class SumCircuit(Circuit[int]):
 
 class _ChunkedCircuit(Circuit[Measurement]):
     """A circuit whose first output checks that every element is 0 or 1, `chunk_length` of them in one gadget
-    call."""
+    call, each with a random element of its own."""
 
     def __init__(self, field: Field, measurement_length: int, chunk_length: int) -> None:
         self.field = field
@@ -131,7 +132,7 @@ class _ChunkedCircuit(Circuit[Measurement]):
         """Σ r^j·x·(x − 1) over the elements x, with an r of its own for each chunk and j = 1, 2, … in it."""
         modulus = self.field.modulus
         share_of_one = self.field.inverse(shares)
-        padding = [0] * (self.gadget_calls * self.chunk_length - len(measurement))
+        padding = [0] * (self.joint_randomness_length * self.chunk_length - len(measurement))
         elements = [*measurement, *padding]
         total = 0
         for chunk, r in enumerate(joint_randomness):
@@ -273,6 +274,59 @@ class L1BoundSumCircuit(_ChunkedCircuit[Sequence[int]]):
         return [
             self.field.inner_product(self.digit_weights, measurement[at : at + bits])
             for at in range(0, self.output_length * bits, bits)
+        ]
+
+
+class L2BoundSumCircuit(_ChunkedCircuit[Sequence[int]]):
+    """`length` integers from 0 to 2·`offset`, whose squared distances from `offset` add up to at most
+    `max_squares`: vectors of a bounded Euclidean length (SAA section 4.5).
+
+    The digits of all integers are followed by those of the sum of squares. The last gadget calls square, and
+    the second output compares what they add up to with these digits. The range of each integer keeps
+    Σ (x − offset)² ≤ length·offset² from wrapping round the field.
+    """
+
+    evaluation_length = 2
+
+    def __init__(self, field: Field, length: int, offset: int, max_squares: int, chunk_length: int) -> None:
+        self.output_length = _parameter("length", length)
+        self.offset = _parameter("offset", offset, math.isqrt((field.modulus - 1) // length))
+        self.max_squares = _parameter("max_squares", max_squares, length * offset**2)
+        self.largest_output = 2 * offset
+        self.digit_weights = digit_weights(2 * offset)
+        self.squares_weights = digit_weights(max_squares)
+        self.digits_length = length * len(self.digit_weights)
+        super().__init__(field, self.digits_length + len(self.squares_weights), chunk_length)
+        self.square_calls = -(-length // chunk_length)
+        self.gadget_calls += self.square_calls
+
+    def encode(self, measurement: Sequence[int]) -> list[int]:
+        values = _vector(measurement, self.output_length, 2 * self.offset)
+        squares = sum((value - self.offset) ** 2 for value in values)
+        if squares > self.max_squares:
+            raise FieldError("measurement", f"must be at most √{self.max_squares} away from the middle")
+        encoded = [digit for value in values for digit in digits(value, self.digit_weights)]
+        return encoded + digits(squares, self.squares_weights)
+
+    def evaluate(
+        self, measurement: Sequence[int], joint_randomness: Sequence[int], shares: int, call: GadgetCall
+    ) -> list[int]:
+        modulus = self.field.modulus
+        range_check = self._range_check(measurement, joint_randomness, shares, call)
+        share_of_offset = self.offset * self.field.inverse(shares) % modulus
+        padding = [0] * (self.square_calls * self.chunk_length - self.output_length)
+        distances = [(x - share_of_offset) % modulus for x in self.truncate(measurement)] + padding
+        squares = 0
+        for at in range(0, len(distances), self.chunk_length):
+            squares += call([y for y in distances[at : at + self.chunk_length] for _ in range(2)])
+        reported = self.field.inner_product(self.squares_weights, measurement[self.digits_length :])
+        return [range_check, (squares - reported) % modulus]
+
+    def truncate(self, measurement: Sequence[int]) -> list[int]:
+        bits = len(self.digit_weights)
+        return [
+            self.field.inner_product(self.digit_weights, measurement[at : at + bits])
+            for at in range(0, self.digits_length, bits)
         ]
 
 

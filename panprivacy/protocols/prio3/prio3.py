@@ -14,6 +14,7 @@ from panprivacy.protocols.prio3.circuits import (
     CountCircuit,
     HistogramCircuit,
     L1BoundSumCircuit,
+    L2BoundSumCircuit,
     Measurement,
     MultihotCountVecCircuit,
     SumCircuit,
@@ -437,6 +438,21 @@ class Prio3L1BoundSum(Prio3[Sequence[int]]):
 
     def __init__(self, length: int, max_value: int, chunk_length: int, *, shares: int = 2) -> None:
         super().__init__(7, L1BoundSumCircuit(FIELD128, length, max_value, chunk_length), shares=shares)
+
+
+L2_BOUND_SUM = 0xFFFF1002
+"""Code point of `Prio3L2BoundSum`, of the range for private use (VDAF draft 20, section 10)."""
+
+
+class Prio3L2BoundSum(Prio3[Sequence[int]]):
+    """Measurements are `length` integers from 0 to 2·`offset`, whose squared distances from `offset` add up
+    to at most `max_squares`; the result is their sum. No draft has it (SAA section 4.5)."""
+
+    def __init__(
+        self, length: int, offset: int, max_squares: int, chunk_length: int, *, shares: int = 2
+    ) -> None:
+        circuit = L2BoundSumCircuit(FIELD128, length, offset, max_squares, chunk_length)
+        super().__init__(L2_BOUND_SUM, circuit, shares=shares)
 
 
 def _part(elements: Sequence[int], index: int, parts: int) -> Sequence[int]:

@@ -1,5 +1,5 @@
 """The mean of vectors of length at most 1, by noise that a cohort shares: SAA Examples 3 and 5, with whole
-numbers.
+numbers, and the proof of section 4.5.
 
 1. A device shortens its vector to length 1 (`_clipped`).
 2. It rotates it by a public random rotation, which spreads the length evenly over the coordinates
@@ -7,7 +7,8 @@ numbers.
 3. It rounds each coordinate up or down to the lattice of multiples of 2^(1 − b), at random and without bias
    (`VectorMean.rounded`).
 4. It adds discrete Gaussian noise to each coordinate: its part of the noise that protects the sum
-   (`VectorMean.randomize`). Two servers add the coordinates up as shares.
+   (`VectorMean.randomize`). With a proof that the result is not too long, two servers add the coordinates up
+   as shares.
 5. The sum is divided by the number of reports and turned back (`VectorMean.debiased`).
 """
 
@@ -33,6 +34,7 @@ from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import EPSILON, as_typed, described
 from panprivacy.formats.tls_messages import Message
+from panprivacy.protocols.prio3.prio3 import L2_BOUND_SUM
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
@@ -48,7 +50,8 @@ _BEYOND_SHARE = 2.0**-10
 """Part of δ reserved for the effect of bounding the noise; see `VectorMeanParameters.largest_noise`."""
 
 _BEYOND = 2.0**-70
-"""That the noise of any coordinate of a cohort is out of bounds has this probability, times δ."""
+"""That the noise of any coordinate of a cohort is out of bounds has this probability, times δ; that any
+report is too long, as well."""
 
 _CLIPPED = 1e-12
 """Probability over the rotation's signs that a vector has a coordinate which is clipped."""
@@ -212,8 +215,9 @@ class VectorMeanParameters(RandomizerParameters):
         """t: noise is drawn within −t..t. N_Z(0, s²) is outside with probability below δ·2^−70/(n·D).
 
         By Chernoff, Pr[|X| ≥ t + 1] ≤ 2·exp(−(t + 1)²/(2s²)), as for a mean of numbers. The sum of a cohort
-        of n is then within β = δ·2^−70 of one with the whole noise in total variation. That costs at most
-        (1 + e^ε)·β + β of δ: less than δ·2^−10 for ε ≤ 41. FieldError while s has not been derived.
+        of n is then within β = δ·2^−70 of one with the whole noise in total variation, and within 2β with
+        `largest_squares`. That costs at most 2·(1 + e^ε)·β + 2β of δ: less than δ·2^−10 for ε ≤ 40.
+        FieldError while s has not been derived.
         """
         log_probability = math.log(self.delta * _BEYOND) - math.log(self.cohort_size * self.padded)
         scale = self.required_noise_scale
@@ -225,8 +229,24 @@ class VectorMeanParameters(RandomizerParameters):
         return self.largest_coordinate + self.largest_noise
 
     @property
+    def largest_squares(self) -> int:
+        """B, the largest ‖z + noise‖₂² of a report in steps: more has probability at most τ = δ·2^−70/n.
+
+        With L = `squared_length`: E[exp(λ(z + X)²)] ≤ (1 − 2λs²)^(−1/2)·exp(λz²/(1 − 2λs²)) for a discrete
+        Gaussian X, because E[exp(tX)] ≤ exp(t²s²/2) for each t, also for t = √(2λ)·G with a normal G. So the
+        moment generating function is at most that of a noncentral χ², and its tail bound holds (Birgé 2001,
+        Lemma 8.1): B = L + Ds² + 2s·√((2L + Ds²)·ln(1/τ)) + 2s²·ln(1/τ).
+        """
+        tail = math.log(self.cohort_size) - math.log(self.delta * _BEYOND)
+        variance = self.required_noise_scale**2
+        of_noise = self.padded * variance
+        spread = 2 * math.sqrt((2 * self.squared_length + of_noise) * variance * tail)
+        ball = self.squared_length + math.ceil(of_noise + spread + 2 * variance * tail)
+        return min(ball, self.padded * self.offset**2)
+
+    @property
     def beyond_delta(self) -> float:
-        """The part of δ that is set aside for noise beyond `largest_noise`."""
+        """The part of δ that is set aside for noise beyond `largest_noise` and `largest_squares`."""
         return self.delta * _BEYOND_SHARE
 
     @property
@@ -290,7 +310,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     parameters_class = VectorMeanParameters
     scalar = False
     coordinates = True
-    vdaf_type = 3
+    vdaf_type = L2_BOUND_SUM
     release_relations = (Relation.REPLACE, Relation.ADD_REMOVE)
 
     def __init__(self, parameters: VectorMeanParameters) -> None:
@@ -317,12 +337,13 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         return tuple(map(_number, self.columns, cells))
 
     def randomize(self, value: tuple[float, ...], random_source: random.Random) -> tuple[int, ...]:
-        parameters = self.parameters
+        parameters, rounded = self.parameters, self.rounded(value, random_source)
         scale, largest = Fraction(parameters.required_noise_scale), parameters.largest_noise
-        return tuple(
-            rounded + discrete_gaussian.sample(scale, largest, random_source) + parameters.offset
-            for rounded in self.rounded(value, random_source)
-        )
+        longest = parameters.largest_squares
+        while True:
+            noisy = [whole + discrete_gaussian.sample(scale, largest, random_source) for whole in rounded]
+            if sum(entry * entry for entry in noisy) <= longest:
+                return tuple(entry + parameters.offset for entry in noisy)
 
     def rounded(self, value: Sequence[float], random_source: random.Random) -> tuple[int, ...]:
         """The clipped and rotated vector in steps, each coordinate rounded up or down at random: unbiased.
@@ -341,12 +362,12 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     @property
     def vdaf_message(self) -> Message:
         # Imported here, because devices of other recipes do not need it.
-        from panprivacy.protocols.dap.vdafs import Prio3SumVecConfig
+        from panprivacy.protocols.dap.vdafs import Prio3L2BoundSumConfig
 
-        largest, length = self.allowed_values[-1], self.contribution_length
+        parameters, length = self.parameters, self.contribution_length
         # Proofs are shortest near the square root of what they check.
-        chunk = math.isqrt(length * largest.bit_length() - 1) + 1
-        return Prio3SumVecConfig(length, largest, chunk)
+        chunk = math.isqrt(length * self.allowed_values[-1].bit_length() - 1) + 1
+        return Prio3L2BoundSumConfig(length, parameters.offset, parameters.largest_squares, chunk)
 
     @property
     def allowed_values(self) -> range:
@@ -359,16 +380,16 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     @property
     def robustness(self) -> Robustness:
         parameters = self.parameters
-        most = 2 * parameters.offset / parameters.steps_to_one
-        length = most * math.sqrt(parameters.padded) / parameters.cohort_size
+        longest = math.sqrt(parameters.largest_squares) / parameters.steps_to_one
+        length = 2 * longest / parameters.cohort_size
         return Robustness(
             each=length,
             together=length * math.sqrt(parameters.dimension),
             sentence=(
-                "The two servers check each rotated coordinate by itself: a dishonest device changes the sum "
-                f"of one by at most {plain(most, '.3g')}. That a vector has a Euclidean length of at most 1 "
-                "is not proved: such a device may use all coordinates at once. How far it moves the mean is "
-                f"stated for a cohort of {parameters.cohort_size:,}, and is less if more devices report."
+                f"Each report proves to the two servers that it has a Euclidean length of at most "
+                f"{plain(longest, '.3g')}, which a vector of 1 and its noise exceed with probability below "
+                f"δ·2^−70. How far a dishonest device moves the mean is stated for a cohort of "
+                f"{parameters.cohort_size:,}, and is less if more devices report."
             ),
         )
 

@@ -1,5 +1,6 @@
 """Devices that send what they like, to leader and helper: no lie moves a result further than stated."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -91,8 +92,8 @@ def test_hostile_devices_move_the_estimate_no_further_than_stated(statistic: str
 
 
 def test_hostile_devices_move_a_mean_of_vectors_no_further_than_stated() -> None:
-    """Vectors far longer than 1 count, because no server can check the length: each coordinate is as large as
-    it may be, with the sign that moves x1 most. Lies: a digit of 2 or -1, and a number that is none."""
+    """Vectors as long as a report may be count, in the direction that moves x1 most. Lies: a digit of 2, a
+    number that is none, and all coordinates at their end, as if they were as long as allowed."""
     dimension, cohort = 3, 170
     recipe = two_server_recipe(
         simulation=True,
@@ -106,9 +107,12 @@ def test_hostile_devices_move_a_mean_of_vectors_no_further_than_stated() -> None
     asked: Any = recipe.published.calibrated_statistic
     sent = randomized(recipe, [(0.5, -0.25, 0.0)] * DEVICES, random.Random(12))
     towards = asked._rotation.rotated([1.0] + [0.0] * (dimension - 1)) > 0
-    longest = np.where(towards, asked.allowed_values[-1], 0).tolist()
+    parameters = asked.parameters
+    each = math.isqrt(parameters.largest_squares // parameters.padded)
+    longest = (parameters.offset + np.where(towards, each, -each)).tolist()
     lie = encoded(recipe, longest)
-    lies = [lying_report(recipe, [wrong, *lie[1:]]) for wrong in (2, FIELD128.modulus - 1, NOT_A_NUMBER)]
+    lies = [lying_report(recipe, [wrong, *lie[1:]]) for wrong in (2, NOT_A_NUMBER)]
+    lies.append(lying_report(recipe, [1] * len(lie)))
     moved = moved_by(recipe, sent, longest, lies)
     # Two that count move x1 by half of what is stated of one, or more: it is no idle bound.
     assert moved[0] >= 0.5 * asked.robustness.each * cohort / DEVICES

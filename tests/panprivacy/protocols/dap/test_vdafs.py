@@ -13,6 +13,7 @@ from panprivacy.protocols.dap.vdafs import (
     Prio3CountConfig,
     Prio3HistogramConfig,
     Prio3L1BoundSumConfig,
+    Prio3L2BoundSumConfig,
     Prio3MultihotCountVecConfig,
     Prio3SumConfig,
     Prio3SumVecConfig,
@@ -55,6 +56,10 @@ EXAMPLES = {
         ([True, False, True, True], [True, False, False, False]), (2, 0, 1, 1)),
     "Prio3L1BoundSum": (7, Prio3L1BoundSumConfig(3, 9, 4), "00000003 0000000000000009 00000004",
                         ([4, 5, 0], [0, 1, 0]), (4, 6, 0)),
+    "Prio3L2BoundSum": (
+        0xFFFF1002, Prio3L2BoundSumConfig(3, 5, 30, 4),
+        "00000003 0000000000000005 000000000000001e 00000004",
+        ([5, 10, 3], [4, 5, 5]), (9, 15, 8)),
 }  # fmt: skip
 
 
@@ -87,7 +92,7 @@ def test_verifiers_of_a_task_sum_what_its_clients_shard(vdaf_type, config, encod
 
 
 def test_prio3_table_names_parameters_as_the_vdafs_do():
-    assert list(PRIO3) == [1, 2, 3, 4, 5, 7]
+    assert list(PRIO3) == [1, 2, 3, 4, 5, 7, 0xFFFF1002]
     for vdaf_type, (message, vdaf) in PRIO3.items():
         assert message.__name__ == f"{vdaf.__name__}Config"
         assert EXAMPLES[vdaf.__name__][0] == vdaf_type

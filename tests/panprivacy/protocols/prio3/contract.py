@@ -43,6 +43,12 @@ CHEATS = {
     "more than the largest sum": ("l1 bound sum", [1] * 4 + [1, 0, 0, 0] + [0] * 8 + [1] * 4),
     "another sum": ("l1 bound sum", [1] * 4 + [0] * 12 + [0] + [1] * 3),
     "a sum by a digit of 2": ("l1 bound sum", [0, 1] + [0] * 14 + [2, 0, 0, 0]),
+    # 10, 0, 0, 0 have squares of 100 around the middle 5; at most 30 are allowed, in digits 1, 2, 4, 8, 15.
+    "longer than allowed": ("l2 bound sum", [1] * 4 + [0] * 12 + [1] * 5),
+    "another length": ("l2 bound sum", [1, 0, 1, 0] * 4 + [1, 0, 0, 0, 0]),
+    "a length by a digit of 2": ("l2 bound sum", [1] * 4 + [0] * 12 + [0, 0, 2, 4, 4]),
+    "a negative length": ("l2 bound sum", [1, 0, 1, 0] * 4 + [1, -1, 0, 0, 0]),
+    "a digit of 2 at the right length": ("l2 bound sum", [2, 0, 1, 0] + [1, 0, 1, 0] * 3 + [1, 0, 0, 0, 0]),
     "a digit of 2 with several proofs": ("several proofs", [2] + [0] * 7),
 }
 
@@ -52,6 +58,7 @@ LARGEST_OUTPUTS = {
     "sum of large": 2**63 + 5,
     "sumvec": 200,
     "l1 bound sum": 9,
+    "l2 bound sum": 10,
     "several proofs": 3,
 }
 """The largest number that a measurement may hold, where that is not 1."""

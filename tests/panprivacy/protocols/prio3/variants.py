@@ -15,6 +15,7 @@ from panprivacy.protocols.prio3.prio3 import (
     Prio3Count,
     Prio3Histogram,
     Prio3L1BoundSum,
+    Prio3L2BoundSum,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
@@ -36,6 +37,14 @@ def _bounded(generator: random.Random, length: int, largest: int) -> list[int]:
     return [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
 
 
+def _in_a_ball(generator: random.Random, length: int, offset: int, squares: int) -> list[int]:
+    """Often near the border."""
+    while True:
+        vector = [generator.randint(0, 2 * offset) for _ in range(length)]
+        if squares / 2 <= sum((x - offset) ** 2 for x in vector) <= squares:
+            return vector
+
+
 VARIANTS: dict[str, tuple[Prio3[Any], Any]] = {
     "count": (Prio3Count(), lambda g: g.randint(0, 1)),
     "sum of bits": (Prio3Sum(1), lambda g: g.randint(0, 1)),
@@ -48,6 +57,7 @@ VARIANTS: dict[str, tuple[Prio3[Any], Any]] = {
     "histogram of many chunks": (Prio3Histogram(40, 1), lambda g: g.randint(0, 39)),
     "multihot": (Prio3MultihotCountVec(11, 3, 4), lambda g: _multihot(g, 11, 3)),
     "l1 bound sum": (Prio3L1BoundSum(4, 9, 5), lambda g: _bounded(g, 4, 9)),
+    "l2 bound sum": (Prio3L2BoundSum(4, 5, 30, 3), lambda g: _in_a_ball(g, 4, 5, 30)),
     "several proofs": (
         Prio3(0xFFFFFFFF, SumVecCircuit(FIELD64, 4, 3, 3), proofs=3),
         lambda g: [g.randint(0, 3) for _ in range(4)],

@@ -56,8 +56,11 @@ class TestContract(RandomizerContract):
             : randomizer.parameters.dimension]]  # fmt: skip
 
     def hostile(self, randomizer):
-        length, most = randomizer.contribution_length, randomizer.allowed_values[-1]
-        return [[0] * length, [most] * length, [0, most] * (length // 2)]
+        offset, length = randomizer.parameters.offset, randomizer.contribution_length
+        spread = math.isqrt(randomizer.parameters.largest_squares // length)
+        alone = min(offset, math.isqrt(randomizer.parameters.largest_squares))
+        ends = offset - spread, offset + spread
+        return [[ends[0]] * length, list(ends) * (length // 2), [offset + alone] + [offset] * (length - 1)]
 
 
 class Always(random.Random):
@@ -200,20 +203,20 @@ def test_noise_in_the_number_of_reports_moves_no_coordinate_by_its_offset():
 
 
 def test_dishonest_device_moves_the_estimate_by_what_robustness_states(monkeypatch):
-    """Any honest report replaced by the worst one, in a cohort: all coordinates at one end."""
+    """Any honest report replaced by the worst one, in a cohort: the longest, in the opposite direction."""
     leave_out_intervals(monkeypatch)
     statistic = vector_mean(dimension=3, cohort_size=10)
     offset, padded = statistic.parameters.offset, statistic.parameters.padded
     honest = [10 * offset] * padded
     bound, before = statistic.robustness, statistic.estimate(honest, 10).values
     largest, together = 0.0, 0.0
+    spread = math.sqrt(statistic.parameters.largest_squares / padded)
     for signs in itertools.product((-1, 1), repeat=padded):
-        moved = [entry + 2 * offset * sign for entry, sign in zip(honest, signs, strict=True)]
+        moved = [entry + 2 * spread * sign for entry, sign in zip(honest, signs, strict=True)]
         moves = np.abs(np.subtract(statistic.estimate(moved, 10).values, before))
         largest, together = max(largest, moves.max()), max(together, moves.sum())
     assert largest == pytest.approx(bound.each)  # reached: the signs of one row of the matrix
     assert together <= bound.together
-    assert "not proved" in bound.sentence
 
 
 # Two servers ---------------------------------------------------------------------
@@ -229,7 +232,7 @@ def test_vdaf_takes_every_measurement_and_sums_of_a_cohort_fit_its_field(members
     statistic = vector_mean(**members)
     vdaf = prio3_of(task_of(statistic, members["cohort_size"]))
     assert vdaf.circuit.output_length == statistic.contribution_length == statistic.report_ciphertexts
-    assert vdaf.circuit.max_measurement == statistic.allowed_values[-1]
+    assert 2 * vdaf.circuit.offset == statistic.allowed_values[-1]
     assert vdaf.largest_batch >= 10**9
     # Proofs are near the shortest: half or twice the chunk length gives no much shorter ones.
     message = statistic.vdaf_message
@@ -266,20 +269,71 @@ def test_promise_holds_by_the_exact_sum_for_a_move_along_one_axis(members):
 
 
 def test_noise_beyond_its_bounds_is_as_rare_as_set_aside():
-    """δ·2^−70 over a cohort, by the exact tail of one coordinate; and e^41 times that is below δ/1024."""
+    """δ·2^−70 over a cohort, by the exact tail of one coordinate; as much for reports that are too long (next
+    test); and e^40 times both is below δ/1024."""
     parameters = vector_mean(cohort_size=100, dimension=100).parameters
     scale, most = parameters.noise_scale, parameters.largest_noise
     x = np.arange(most + 1, most + 40 * int(scale), dtype=float)
     tail = 2 * float(np.exp(-(x**2) / (2 * scale**2)).sum()) / (scale * math.sqrt(2 * math.pi))
     assert tail * 100 * parameters.padded <= parameters.delta * 2.0**-70
-    assert (1 + math.exp(41)) * 2.0**-70 < 2.0**-10
+    assert (2 + math.exp(40)) * 2.0**-69 < 2.0**-10
     largest = max(
         guarantee.epsilon
         for members in CORNERS
         for guarantee in vector_mean(**members).open_guarantees()
         if guarantee.model is Model.AGGREGATOR
     )
-    assert largest < 41
+    assert largest < 40
+
+
+def squares_tail(scale, squared_length, padded, above):
+    """Pr[‖z + X‖² > above], with all of z's length in one coordinate, by convolving exact laws of squares."""
+    reach, move = math.ceil(14 * scale), math.isqrt(squared_length)
+    noise = np.arange(-reach, reach + 1)
+    law = np.exp(-(noise**2) / (2 * scale**2))
+    law /= law.sum()
+    moved = np.bincount((noise + move) ** 2, law, above + 1)
+    other = np.bincount(noise**2, law, above + 1)
+    total = moved
+    for _ in range(padded - 1):
+        total = np.convolve(total[: above + 1], other[: above + 1])[: above + 1]
+    return 1 - math.fsum(total[: above + 1])
+
+
+@pytest.mark.parametrize(("scale", "squared_length", "padded"), [(2.0, 0, 2), (3.0, 100, 2), (2.0, 64, 4)])
+def test_tail_bound_of_squares_holds_by_their_exact_law(scale, squared_length, padded):
+    """The formula of `largest_squares` at tails that double precision shows, with whole lengths."""
+    for tail in (1e-3, 1e-6, 1e-9):
+        log_tail, of_noise = -math.log(tail), padded * scale**2
+        spread = 2 * math.sqrt((2 * squared_length + of_noise) * scale**2 * log_tail)
+        above = squared_length + math.ceil(of_noise + spread + 2 * scale**2 * log_tail)
+        assert squares_tail(scale, squared_length, padded, above) <= tail
+        assert squares_tail(scale, squared_length, padded, above // 2) > tail
+
+
+@pytest.mark.parametrize("members", CORNERS)
+def test_bound_on_squares_is_that_of_its_formula_and_fits_its_field(members):
+    parameters = vector_mean(**members).parameters
+    log_tail = math.log(members["cohort_size"]) - math.log(members["delta"]) + 70 * math.log(2)
+    whole = parameters.padded * parameters.noise_scale**2
+    squares = parameters.squared_length + whole
+    squares += 2 * parameters.noise_scale * math.sqrt((2 * parameters.squared_length + whole) * log_tail)
+    squares += 2 * parameters.noise_scale**2 * log_tail
+    most = parameters.padded * parameters.offset**2
+    assert parameters.largest_squares == pytest.approx(min(squares, most), rel=1e-9, abs=1)
+    assert parameters.largest_squares < 2**64
+
+
+def test_report_that_would_be_too_long_is_drawn_again(monkeypatch):
+    """With a bound that a half of all reports exceed."""
+    statistic = vector_mean(dimension=3, cohort_size=10)
+    parameters = statistic.parameters
+    usual = round(4 * parameters.noise_scale**2)
+    monkeypatch.setattr(VectorMeanParameters, "largest_squares", usual)
+    source = random.Random(7)
+    drawn = [statistic.randomize((0.0,) * 3, source) for _ in range(100)]
+    lengths = [sum((entry - parameters.offset) ** 2 for entry in report) for report in drawn]
+    assert usual / 2 < max(lengths) <= usual
 
 
 def test_report_alone_has_an_epsilon_only_if_its_noise_reaches_beyond():
@@ -328,16 +382,18 @@ def test_noise_of_example_3_as_printed_does_not_hide_a_replaced_vector():
         VectorMean(replace(parameters, noise_scale=printed)).require_promise()
 
 
-def test_longest_vector_that_servers_accept_is_longer_than_any_honest_one():
-    """All coordinates at once at their end: every one is verified, their length is not."""
-    statistic = vector_mean(dimension=63, cohort_size=100_000)
-    vdaf = prio3_of(task_of(statistic, 100))
-    worst = [statistic.allowed_values[-1]] * 64
-    assert vdaf.circuit.encode(worst)  # a measurement like any other
-    parameters = statistic.parameters
-    length = math.hypot(*(entry - parameters.offset for entry in worst)) / parameters.steps_to_one
-    assert length > 8
-    assert statistic.robustness.each == pytest.approx(2 * length / 100_000)
+@pytest.mark.parametrize(
+    ("dimension", "cohort_size", "times"), [(63, 100_000, 7.85), (7, 100_000, 2.7), (1_000, 100, 9.75)]
+)
+def test_proved_length_is_far_below_all_coordinates_at_their_end(dimension, cohort_size, times):
+    """What a dishonest device gains without the proof: `times` as much, as measured."""
+    statistic = vector_mean(dimension=dimension, cohort_size=cohort_size)
+    parameters, vdaf = statistic.parameters, prio3_of(task_of(statistic, 100))
+    worst = [statistic.allowed_values[-1]] * parameters.padded
+    with field_refused("measurement"):
+        vdaf.circuit.encode(worst)
+    without = 2 * parameters.offset * math.sqrt(parameters.padded) / parameters.steps_to_one / cohort_size
+    assert without / statistic.robustness.each == pytest.approx(times, rel=0.05)
 
 
 @pytest.mark.parametrize("trust", ["single_server", "shuffler", "curator"])
