@@ -37,8 +37,14 @@ def bundle_of(client: Client, recipe: Recipe) -> Any:
     return client.get(reverse("api-bundle", args=[recipe.identifier]))
 
 
-def test_bundle_over_the_api_recomputes(client: Client, tmp_path: Path, capsys: Any) -> None:
-    answer = bundle_of(client, released(bad=1))
+HIDDEN = {"hidden_count": {"epsilon": 1, "delta": 1e-6}, "sampling_rate": 0.1, "population_size": 10_000}
+
+
+@pytest.mark.parametrize("changes", [{}, HIDDEN])
+def test_bundle_over_the_api_recomputes(
+    changes: dict[str, Any], client: Client, tmp_path: Path, capsys: Any
+) -> None:
+    answer = bundle_of(client, released(bad=1, **changes))
     content = b"".join(answer.streaming_content)
     assert answer["Content-Length"] == str(len(content))
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
