@@ -325,8 +325,10 @@ class JointKeyCosts(Costs):
         def checked(random_source: random.Random) -> tuple[AcceptedList, Any]:
             found: list[CheckedPart] = []
             for part in parts:
-                after = found[-1] if found else None
-                found.append(part_checked(self.recipe, part, after=after, random_source=random_source))
+                first, after = PART_REPORTS * len(found) + 1, found[-1].last_nonce if found else b""
+                found.append(
+                    part_checked(self.recipe, part, first=first, after=after, random_source=random_source)
+                )
             reports = sum(part.reports for part in found)
             accepted = AcceptedList.of(self.recipe.identifier, reports, [part.digest for part in found])
             return accepted, ciphertext_sum(part.total for part in found)

@@ -77,14 +77,17 @@ class VerdictView(APIView):
 
     @extend_schema(
         summary="File a verdict on a recomputed result",
-        description="It becomes an entry of the public log, and is shown on the recipe's page Verify.",
+        description="It becomes an entry of the public log, and is shown on the recipe's page Verify. An "
+        "account files at most 2 on a result: a mistake can be corrected once.",
         operation_id="verdict_file",
         request=StatedVerdictSerializer,
         responses={
             201: VerdictSerializer,
             400: problem_response("A text is missing or too long."),
             404: problem_response("There is no such recipe."),
-            409: problem_response("The recipe has no bundle, or too many verdicts."),
+            409: problem_response(
+                "The recipe has no bundle, or the most verdicts, of all or of this account."
+            ),
         },
         examples=example({"by": "Audit Ltd.", "failed": ""}, request_only=True),
     )

@@ -22,6 +22,9 @@ BY_LENGTH = 120
 MOST_VERDICTS = 100
 """Of one recipe: entries cannot be deleted from the log."""
 
+MOST_OF_AN_ACCOUNT = 2
+"""Of one recipe: a mistake can be corrected once, and no account takes the place of other auditors."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -39,16 +42,20 @@ class Verdict:
 
 
 @transaction.atomic
-def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUser | None) -> Verdict:
+def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUser) -> Verdict:
     """Log what an auditor found who recomputed the result of a recipe with a joint key.
+
+    An account files at most 2 verdicts on a result, so that it can correct a mistake once, but cannot fill
+    the places of other auditors. Both stay in the log.
 
     Args:
         by: who, 1 to 120 printable characters; public.
         failed: name of the check that failed (`panprivacy.recompute.checks.CHECKS`); empty if all hold.
+        actor: the auditor's account; not public.
 
     Raises:
         FieldError: a text is none.
-        RecipeStateError: the recipe has no bundle, or 100 verdicts.
+        RecipeStateError: the recipe has no bundle, or 100 verdicts, or 2 of this account.
     """
     if not (1 <= len(by) <= BY_LENGTH and by.isprintable()):
         raise FieldError("by", f"must have 1 to {BY_LENGTH} printable characters")
@@ -57,8 +64,11 @@ def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUse
     recipe = Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
     if not has_bundle(recipe):
         raise RecipeStateError("only a released result of a recipe with a joint key can be recomputed")
-    if _entries(recipe).count() >= MOST_VERDICTS:
+    entries = _entries(recipe)
+    if entries.count() >= MOST_VERDICTS:
         raise RecipeStateError(f"the log has {MOST_VERDICTS} verdicts on this result already")
+    if entries.filter(actor=actor.get_username()).count() >= MOST_OF_AN_ACCOUNT:
+        raise RecipeStateError(f"an account files at most {MOST_OF_AN_ACCOUNT} verdicts on one result")
     recipe_entry_append(
         recipe=recipe, action=VERDICT_FILED, actor=actor, details={"by": by, "failed": failed}
     )

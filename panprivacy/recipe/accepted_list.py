@@ -10,6 +10,7 @@ import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -80,55 +81,68 @@ def records_of(content: bytes) -> list[bytes]:
 
 
 def part_checked(
-    recipe: PublishedRecipe, content: bytes, *, after: CheckedPart | None, random_source: random.Random
+    recipe: PublishedRecipe, content: bytes, *, first: int, after: bytes, random_source: random.Random
 ) -> CheckedPart:
     """Check a part of the list: tokens, order, and the proofs in one batch.
 
     Args:
         content: 1 to `PART_REPORTS` reports.
-        after: the part before it; None of the first one.
+        first: number of its first report in the list, from 1.
+        after: nonce of the report before that one, 16 bytes; empty of the first.
         random_source: `secrets.SystemRandom()`: see `proven_bits.all_hold`.
 
     Raises:
         ListRefusedError: names the first report that does not hold.
     """
-    records = records_of(content)
-    if len(records) > PART_REPORTS or (after is not None and after.reports != PART_REPORTS):
+    if len(content) > PART_REPORTS * RECORD_BYTES or (first - 1) % PART_REPORTS:
         raise ListRefusedError(f"every part of the list but the last must have {PART_REPORTS:,} reports")
-    last = b"" if after is None else after.last_nonce
-    bits = []
-    for number, record in enumerate(records, start=1):
-        nonce = nonce_of(recipe, record, number)
-        if nonce <= last:
-            what = "has the token of the one before it" if nonce == last else "is out of order"
-            raise ListRefusedError(f"report {number} of its part {what}")
-        last = nonce
-        bits.append(bit_of(recipe, record, number))
-    first = first_that_fails(joint_key_of(recipe), bits, random_source)
-    if first is not None:
-        raise ListRefusedError(f"report {first + 1} of its part: its proof does not hold")
-    return CheckedPart(len(records), part_digest(content), last, ciphertext_sum(bit.c for bit in bits))
+    nonces = nonces_of(recipe, content, first)
+    if wrong := disorder_of(nonces, first, after):
+        raise ListRefusedError(wrong)
+    total = proven_total(recipe, content, first, random_source)
+    return CheckedPart(len(nonces), part_digest(content), nonces[-1], total)
+
+
+def nonces_of(recipe: PublishedRecipe, content: bytes, first: int) -> list[bytes]:
+    """The nonces of a part, 16 bytes each; ListRefusedError names the first report whose token does not
+    hold."""
+    nonces = []
+    for number, record in enumerate(records_of(content), start=first):
+        try:
+            nonces.append(shown_nonce(recipe, record[:SHOWN_BYTES], [record[SHOWN_BYTES:]]))
+        except TokenRefusedError as error:
+            raise ListRefusedError(f"report {number:,}: {error}") from error
+    return nonces
+
+
+def disorder_of(nonces: Sequence[bytes], first: int, after: bytes) -> str:
+    """What is wrong with the first report whose nonce is not above the one before it, as a clause; empty if
+    all are, so that no token is there twice. `first` and `after` as of `part_checked`."""
+    for number, (before, nonce) in enumerate(pairwise((after, *nonces)), start=first):
+        if nonce <= before:
+            what = "has the token of the one before it" if nonce == before else "is out of order"
+            return f"report {number:,} {what}"
+    return ""
+
+
+def proven_total(recipe: PublishedRecipe, content: bytes, first: int, random_source: random.Random) -> Pair1:
+    """The sum of the ciphertexts of a part; ListRefusedError names the first report that is no encrypted bit,
+    or whose proof does not hold."""
+    key, bits = joint_key_of(recipe), []
+    for number, record in enumerate(records_of(content), start=first):
+        try:
+            bits.append(key.parse(record[SHOWN_BYTES:]))
+        except InvalidCiphertextError as error:
+            raise ListRefusedError(f"report {number:,}: {error}") from error
+    refused = first_that_fails(key, bits, random_source)
+    if refused is not None:
+        raise ListRefusedError(f"report {first + refused:,}: its proof does not hold")
+    return ciphertext_sum(bit.c for bit in bits)
 
 
 def record_nonce(record: bytes) -> bytes:
     """The nonce of a report whose token was checked, 16 bytes."""
     return report_nonce(Token.decode(record[:TOKEN_BYTES]))
-
-
-def nonce_of(recipe: PublishedRecipe, record: bytes, number: int) -> bytes:
-    """The nonce of a report; ListRefusedError with its number if its token is not one of this recipe."""
-    try:
-        return shown_nonce(recipe, record[:SHOWN_BYTES], [record[SHOWN_BYTES:]])
-    except TokenRefusedError as error:
-        raise ListRefusedError(f"report {number} of its part: {error}") from error
-
-
-def bit_of(recipe: PublishedRecipe, record: bytes, number: int) -> ProvenBit:
-    """The encrypted bit of a report, its proof unchecked; ListRefusedError if it is none."""
-    try:
-        return joint_key_of(recipe).parse(record[SHOWN_BYTES:])
-    except InvalidCiphertextError as error:
-        raise ListRefusedError(f"report {number} of its part: {error}") from error
 
 
 def first_that_fails(

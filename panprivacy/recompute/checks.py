@@ -29,7 +29,7 @@ from panprivacy.protocols.transparency.signed_note import (
     VerifierKey,
     require_signed,
 )
-from panprivacy.recipe.accepted_list import LIST_ACCEPTED, AcceptedList, ListRefusedError
+from panprivacy.recipe.accepted_list import LIST_ACCEPTED, AcceptedList, ListRefusedError, disorder_of
 from panprivacy.recipe.document import FORMAT, PublishedRecipe
 from panprivacy.recipe.log.checks import PUBLISHED
 from panprivacy.recipe.signed_documents import require_signed as require_document_signed
@@ -39,7 +39,6 @@ from panprivacy.recipe.token import tokens_of
 from panprivacy.recompute.agreement import Comparison, is_near
 from panprivacy.recompute.bundle import LIST, NAMES, REPORTS, Bundle
 from panprivacy.recompute.reports import (
-    Order,
     Part,
     Progress,
     Source,
@@ -109,7 +108,7 @@ class Recomputation:
         self.folder, self.policy, self.latest = folder, policy, latest
         self._source, self._processes, self._progress = source, processes, progress
         self._running = ExitStack()
-        self._order = Order()
+        self._disorder = ""
         self._digests: list[bytes] = []
         self._parts: list[DecryptionPart] = []
 
@@ -195,11 +194,12 @@ class Recomputation:
     # What was accepted --------------------------------------------------------
 
     def _tokens(self) -> str:
+        reports, seen, last = self.bundle.reports, 0, b""
         for tokens in self._workers.each(tokens_checked, self._cut()):
-            self._order.add(tokens.nonces)
+            self._disorder = self._disorder or disorder_of(tokens.nonces, seen + 1, last)
+            seen, last = seen + len(tokens.nonces), tokens.nonces[-1]
             self._digests.append(tokens.digest)
-            self._progress("tokens", self._order.reports, self.bundle.reports)
-        reports = self.bundle.reports
+            self._progress("tokens", seen, reports)
         return f"The issuer signed all {reports:,} tokens for this recipe, and each device its report."
 
     def _reports(self) -> str:
@@ -208,8 +208,8 @@ class Recomputation:
             raise CheckError(
                 f"{REPORTS} has {self.bundle.reports:,} reports, and {LIST} names {listed.reports:,}"
             )
-        if self._order.disorder:
-            raise CheckError(self._order.disorder)
+        if self._disorder:
+            raise CheckError(self._disorder)
         return f"All {listed.reports:,} are there, in the order of their tokens, and no token is there twice."
 
     def _proofs(self) -> str:

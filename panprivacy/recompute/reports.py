@@ -13,22 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-from panprivacy.encryption.interface import InvalidCiphertextError
-from panprivacy.protocols.joint_key.sums import ciphertext_sum, encode_total
+from panprivacy.protocols.joint_key.sums import encode_total
 from panprivacy.protocols.transparency.findings import CheckError
-from panprivacy.recipe.accepted_list import (
-    PART_REPORTS,
-    RECORD_BYTES,
-    SHOWN_BYTES,
-    first_that_fails,
-    joint_key_of,
-    part_digest,
-    records_of,
-)
+from panprivacy.recipe.accepted_list import PART_REPORTS, RECORD_BYTES, nonces_of, part_digest, proven_total
 from panprivacy.recipe.document import PublishedRecipe, recipe_of
-from panprivacy.recipe.token import TokenRefusedError, shown_nonce
 
 T = TypeVar("T")
 
@@ -37,9 +27,6 @@ Progress = Callable[[str, int, int], None]
 
 Source = Callable[[], random.Random]
 """Makes the randomness of one batch: `secrets.SystemRandom`. It goes to other processes."""
-
-
-NONCE_BYTES: Final = 16
 
 
 @dataclass(frozen=True)
@@ -78,11 +65,11 @@ class PartTokens:
     """What is kept of a part whose tokens all hold.
 
     Attributes:
-        nonces: of its reports in their order, `NONCE_BYTES` each.
+        nonces: of its reports in their order, 16 bytes each.
         digest: SHA-256 of the part, 32 bytes.
     """
 
-    nonces: bytes
+    nonces: list[bytes]
     digest: bytes
 
 
@@ -102,32 +89,17 @@ class PartSum:
 
 
 def tokens_checked(part: Part) -> PartTokens:
-    """Check the tokens of a part, not their order; CheckError that names the first report whose token does
-    not hold."""
-    content, recipe = part.content(), part.recipe
-    nonces = []
-    for number, record in enumerate(records_of(content), start=part.first):
-        try:
-            nonces.append(shown_nonce(recipe, record[:SHOWN_BYTES], [record[SHOWN_BYTES:]]))
-        except TokenRefusedError as error:
-            raise CheckError(f"report {number:,}: {error}") from None
-    return PartTokens(b"".join(nonces), part_digest(content))
+    """Check the tokens of a part, not their order; ListRefusedError as of `nonces_of`."""
+    content = part.content()
+    return PartTokens(nonces_of(part.recipe, content, part.first), part_digest(content))
 
 
 def proofs_checked(part: Part, source: Source) -> PartSum:
-    """Check the proofs of a part in one batch, and add up its ciphertexts; CheckError that names the first
-    report whose proof does not hold."""
-    content, key = part.content(), joint_key_of(part.recipe)
-    bits = []
-    for number, record in enumerate(records_of(content), start=part.first):
-        try:
-            bits.append(key.parse(record[SHOWN_BYTES:]))
-        except InvalidCiphertextError as error:
-            raise CheckError(f"report {number:,}: {error}") from None
-    failing = first_that_fails(key, bits, source())
-    if failing is not None:
-        raise CheckError(f"report {part.first + failing:,}: its proof does not hold")
-    return PartSum(len(bits), part_digest(content), encode_total(ciphertext_sum(bit.c for bit in bits)))
+    """Check the proofs of a part in one batch, and add up its ciphertexts; ListRefusedError as of
+    `proven_total`."""
+    content = part.content()
+    total = proven_total(part.recipe, content, part.first, source())
+    return PartSum(part.reports, part_digest(content), encode_total(total))
 
 
 def parts_of(recipe: PublishedRecipe, file: Path, reports: int) -> Iterator[Part]:
@@ -135,30 +107,6 @@ def parts_of(recipe: PublishedRecipe, file: Path, reports: int) -> Iterator[Part
     document = recipe.canonical.decode()
     for start in range(0, reports, PART_REPORTS):
         yield Part(document, file, start + 1, min(PART_REPORTS, reports - start))
-
-
-class Order:
-    """Whether every report has a higher nonce than the one before it, so that no token is there twice.
-
-    Attributes:
-        disorder: what is wrong with the first report that has not, as a clause; empty if nothing is.
-        reports: how many were taken.
-    """
-
-    def __init__(self) -> None:
-        self.disorder = ""
-        self.reports = 0
-        self._last = b""
-
-    def add(self, nonces: bytes) -> None:
-        """Take those of the next part."""
-        for start in range(0, len(nonces), NONCE_BYTES):
-            nonce = nonces[start : start + NONCE_BYTES]
-            self.reports += 1
-            if nonce <= self._last and not self.disorder:
-                what = "has the token of the one before it" if nonce == self._last else "is out of order"
-                self.disorder = f"report {self.reports:,} {what}"
-            self._last = nonce
 
 
 class Workers:

@@ -23,8 +23,8 @@ def test_copied_state_under_the_tokens_of_others_is_refused(bit: int) -> None:
     state = key.encrypt(bit, SOURCE)
     (honest,) = JOINT.records(1, SOURCE)
     forged = honest[:SHOWN_BYTES] + bytes(key.rerandomize(state, SOURCE))
-    with pytest.raises(ListRefusedError, match="report 1 of its part: the token is not one"):
-        part_checked(JOINT.recipe, forged, after=None, random_source=SOURCE)
+    with pytest.raises(ListRefusedError, match="report 1: the token is not one"):
+        part_checked(JOINT.recipe, forged, first=1, after=b"", random_source=SOURCE)
     # With the device's seed it is accepted.
     own = JOINT.signed(bytes(key.rerandomize(state, SOURCE)), SOURCE)
-    assert part_checked(JOINT.recipe, own, after=None, random_source=SOURCE).reports == 1
+    assert part_checked(JOINT.recipe, own, first=1, after=b"", random_source=SOURCE).reports == 1

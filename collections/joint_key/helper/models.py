@@ -37,7 +37,6 @@ class JointRecipe(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
     digests = models.BinaryField(default=b"", help_text="Of the parts that were checked, 32 bytes each.")
     reports = models.PositiveBigIntegerField(default=0, help_text="In them.")
-    last_reports = models.PositiveIntegerField(default=0, help_text="In the last one.")
     last_nonce = models.BinaryField(max_length=16, default=b"")
     total = models.BinaryField(max_length=96, default=b"", help_text="Of all ciphertexts; empty of none.")
     list = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the list that we signed.")

@@ -22,7 +22,6 @@ from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, Ve
 from panprivacy.recipe.accepted_list import (
     LIST_ACCEPTED,
     AcceptedList,
-    CheckedPart,
     ListRefusedError,
     part_checked,
     part_digest,
@@ -52,14 +51,14 @@ def part_check(*, row: JointRecipe, number: int, content: bytes) -> None:
     """
     if _was_checked(row, number, content):
         return
-    digests, after = bytes(row.digests), None
-    if number:
-        total = decode_total(bytes(row.total))
-        after = CheckedPart(row.last_reports, digests[-32:], bytes(row.last_nonce), total)
     try:
         # Outside of the transaction: it takes seconds.
         part = part_checked(
-            recipe_of(row.document), content, after=after, random_source=secrets.SystemRandom()
+            recipe_of(row.document),
+            content,
+            first=row.reports + 1,
+            after=bytes(row.last_nonce),
+            random_source=secrets.SystemRandom(),
         )
     except ListRefusedError as error:
         raise refused(f"part {number}: {error}.") from None
@@ -70,9 +69,9 @@ def part_check(*, row: JointRecipe, number: int, content: bytes) -> None:
             return
         locked.digests = bytes(locked.digests) + part.digest
         locked.reports += part.reports
-        locked.last_reports, locked.last_nonce = part.reports, part.last_nonce
+        locked.last_nonce = part.last_nonce
         locked.total = encode_total(plus_1(decode_total(bytes(locked.total)), part.total))
-        locked.save(update_fields=["digests", "reports", "last_reports", "last_nonce", "total"])
+        locked.save(update_fields=["digests", "reports", "last_nonce", "total"])
 
 
 def _was_checked(row: JointRecipe, number: int, content: bytes) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
@@ -16,7 +17,7 @@ from log.public_log.tree_growth import integrate
 from panprivacy.recompute.__main__ import main
 from panprivacy.recompute.bundle import NAMES
 from recipes.models import Recipe
-from results.verdicts import MOST_VERDICTS, verdict_file
+from results.verdicts import MOST_OF_AN_ACCOUNT, MOST_VERDICTS, verdict_file
 from tests.collections.joint_key.scene import closed, joint_recipe, settle
 from tests.factories import published_recipe
 from tests.page_text import page_text
@@ -36,8 +37,14 @@ def bundle_of(client: Client, recipe: Recipe) -> Any:
     return client.get(reverse("api-bundle", args=[recipe.identifier]))
 
 
-def test_bundle_over_the_api_recomputes(client: Client, tmp_path: Path, capsys: Any) -> None:
-    answer = bundle_of(client, released(bad=1))
+HIDDEN = {"hidden_count": {"epsilon": 1, "delta": 1e-6}, "sampling_rate": 0.1, "population_size": 10_000}
+
+
+@pytest.mark.parametrize("changes", [{}, HIDDEN])
+def test_bundle_over_the_api_recomputes(
+    changes: dict[str, Any], client: Client, tmp_path: Path, capsys: Any
+) -> None:
+    answer = bundle_of(client, released(bad=1, **changes))
     content = b"".join(answer.streaming_content)
     assert answer["Content-Length"] == str(len(content))
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
@@ -106,10 +113,32 @@ def test_verdict_is_in_the_log_and_on_the_page(client: Client) -> None:
     assert Entry.objects.filter(action="verdict_filed").count() == 2
 
 
-def test_verdict_on_what_has_no_bundle_or_one_too_many_is_refused(client: Client) -> None:
+def test_verdict_on_what_has_no_bundle_is_refused(client: Client) -> None:
     client.force_login(auditor())
     assert verdict(client, joint_recipe(), by="Audit Ltd.", failed="").status_code == 409
+
+
+def test_account_corrects_its_verdict_once_and_leaves_room_for_others(client: Client) -> None:
+    first, second = auditor(), analyst()
+    recipe, other = released(), released()
+    client.force_login(first)
+    for failed in ("interval", ""):
+        assert verdict(client, recipe, by="Audit Ltd.", failed=failed).status_code == 201
+    # Another name is no other account.
+    refused = verdict(client, recipe, by="Doubt Inc.", failed="")
+    assert refused.status_code == 409
+    assert "an account files at most 2 verdicts on one result" in refused.content.decode()
+    assert verdict(client, other, by="Audit Ltd.", failed="").status_code == 201
+    client.force_login(second)
+    assert verdict(client, recipe, by="Doubt Inc.", failed="").status_code == 201
+
+
+def test_no_account_files_more_than_the_most_of_a_recipe(client: Client) -> None:
     recipe = released()
-    for _ in range(MOST_VERDICTS):
-        verdict_file(recipe=recipe, by="Audit Ltd.", failed="", actor=None)
-    assert verdict(client, recipe, by="Audit Ltd.", failed="").status_code == 409
+    for number in range(MOST_VERDICTS):
+        actor = User(username=f"auditor-{number // MOST_OF_AN_ACCOUNT}")
+        verdict_file(recipe=recipe, by="Audit Ltd.", failed="", actor=actor)
+    client.force_login(auditor())
+    refused = verdict(client, recipe, by="Audit Ltd.", failed="")
+    assert refused.status_code == 409
+    assert "the log has 100 verdicts on this result already" in refused.content.decode()

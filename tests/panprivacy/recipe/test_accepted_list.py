@@ -35,8 +35,8 @@ RECIPE = JOINT.recipe
 RECORDS = JOINT.records(6, SOURCE)
 
 
-def checked(*records: bytes, after: CheckedPart | None = None) -> CheckedPart:
-    return part_checked(RECIPE, b"".join(records), after=after, random_source=SOURCE)
+def checked(*records: bytes, first: int = 1, after: bytes = b"") -> CheckedPart:
+    return part_checked(RECIPE, b"".join(records), first=first, after=after, random_source=SOURCE)
 
 
 def verified(recipe: PublishedRecipe) -> PublishedRecipe:
@@ -127,14 +127,14 @@ def test_report_that_does_not_hold_is_refused_with_its_number():
     flipped[-1] ^= 1
     crossed = JOINT.signed(first[-864:-96] + second[-96:], SOURCE)
     for records, refusal in (
-        ([second, first], "report 2 of its part is out of order"),
-        ([first, first], "report 2 of its part has the token of the one before it"),
-        ([other], "report 1 of its part: the token is of another recipe"),
-        ([first, bytes(RECORD_BYTES)], "report 2 of its part: the token is not one"),
-        ([first, bytes(flipped)], "report 2 of its part: the token is not one"),
-        ([first, second[:-864] + first[-864:]], "report 2 of its part: the token is not one"),
-        ([JOINT.signed(bytes(864), SOURCE)], "report 1 of its part: an encrypted bit"),
-        ([crossed], "report 1 of its part: its proof does not hold"),
+        ([second, first], "report 2 is out of order"),
+        ([first, first], "report 2 has the token of the one before it"),
+        ([other], "report 1: the token is of another recipe"),
+        ([first, bytes(RECORD_BYTES)], "report 2: the token is not one"),
+        ([first, bytes(flipped)], "report 2: the token is not one"),
+        ([first, second[:-864] + first[-864:]], "report 2: the token is not one"),
+        ([JOINT.signed(bytes(864), SOURCE)], "report 1: an encrypted bit"),
+        ([crossed], "report 1: its proof does not hold"),
         ([first[:-1]], "not made of whole reports"),
         ([], "not made of whole reports"),
     ):
@@ -143,13 +143,14 @@ def test_report_that_does_not_hold_is_refused_with_its_number():
 
 
 def test_only_the_last_part_may_be_short():
-    short = checked(*RECORDS[:2])
+    last = checked(*RECORDS[:2]).last_nonce
     with pytest.raises(ListRefusedError, match="every part of the list but the last must have 1,000"):
-        checked(*RECORDS[2:], after=short)
-    full = CheckedPart(PART_REPORTS, short.digest, short.last_nonce, short.total)
-    assert checked(*RECORDS[2:], after=full).reports == 4
-    with pytest.raises(ListRefusedError, match="report 1 of its part has the token"):
-        checked(*RECORDS[1:], after=full)
+        checked(*RECORDS[2:], first=3, after=last)
+    with pytest.raises(ListRefusedError, match="every part of the list but the last must have 1,000"):
+        checked(*RECORDS[:1] * (PART_REPORTS + 1))
+    assert checked(*RECORDS[2:], first=PART_REPORTS + 1, after=last).reports == 4
+    with pytest.raises(ListRefusedError, match="report 1,001 has the token"):
+        checked(*RECORDS[1:], first=PART_REPORTS + 1, after=last)
 
 
 def test_all_that_fail_are_found_and_no_other():

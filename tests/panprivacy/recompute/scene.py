@@ -97,12 +97,10 @@ class Scene:
         return self.content().files() | {REPORTS: b"".join(self.records)}
 
 
-def scene(
-    number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS, simulation: bool = False
-) -> Scene:
-    """A recipe with this number of reports."""
+def scene(number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS, **changes: Any) -> Scene:
+    """A recipe with this number of reports, half of devices with an event."""
     source = random.Random(seed)
-    joint = joint_recipe(source, simulation=simulation)
+    joint = joint_recipe(source, **changes)
     records = joint.records(number, source)
     made = Scene(joint, records, 0, source, cut)
     return replace(made, count=sum(made.is_one(record[SHOWN_BYTES:]) for record in records))

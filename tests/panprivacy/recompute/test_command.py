@@ -70,6 +70,20 @@ def test_what_only_a_simulation_knows_is_named_as_unsigned(tmp_path, capsys) -> 
     assert line in capsys.readouterr().out.splitlines()
 
 
+def test_bundle_with_dummies_recomputes_without_a_bias(tmp_path, capsys) -> None:
+    """At ε = 20 a coin falls with 2e-9: of 6 devices with an event, those without a one sent a dummy."""
+    hidden = {"hidden_count": {"epsilon": 1, "delta": 1e-6}, "sampling_rate": 0.05, "population_size": 1_000}
+    made = scene(epsilon=20, **hidden)
+    assert 0 < made.count < 6
+    assert made.recipe.dummies is not None
+    folder = written(tmp_path / "bundle", made.files())
+    assert main([str(folder)]) == 0
+    # A report counts with the sampling rate, as without dummies.
+    assert f"event: {made.count / 0.05:,.1f} by estimate" in capsys.readouterr().out
+    result = json.loads((folder / "result.json").read_text())
+    assert "count" in {guarantee["model"] for guarantee in result["guarantees"]}
+
+
 def test_json_has_every_check_and_the_answer(folder, capsys) -> None:
     assert main([str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

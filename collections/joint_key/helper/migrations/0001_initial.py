@@ -19,7 +19,6 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('open', 'Open'), ('signed', 'List signed'), ('ended', 'Ended')], default='open', max_length=10)),
                 ('digests', models.BinaryField(default=b'', help_text='Of the parts that were checked, 32 bytes each.')),
                 ('reports', models.PositiveBigIntegerField(default=0, help_text='In them.')),
-                ('last_reports', models.PositiveIntegerField(default=0, help_text='In the last one.')),
                 ('last_nonce', models.BinaryField(default=b'', max_length=16)),
                 ('total', models.BinaryField(default=b'', help_text='Of all ciphertexts; empty of none.', max_length=96)),
                 ('list', models.CharField(blank=True, help_text='SHA-256 of the list that we signed.', max_length=64)),

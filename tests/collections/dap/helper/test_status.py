@@ -189,7 +189,6 @@ class TestReports:
             document=recipe.canonical.decode(),
             state=state,
             reports=COUNTED,
-            last_reports=REJECTED,
             part=bytes(112) if ended else None,
             outcome="the result was released" if ended else "",
             created_at=timezone.now(),
