@@ -200,7 +200,7 @@ def demonstrate(seed: int) -> Demonstration:
     chart = Figure(
         key=f"{KEY}-distance",
         title="How far apart the encryptions of 0 and 1 are",
-        caption="One device stays below ε/√T. A ciphertext of many devices does not.",
+        caption="One device stays below ε/√T. A ciphertext of 10,000 devices exceeds it for small T.",
         x_title="time steps T",
         y_title="total variation distance",
         panels=one_panel(STEPS_DRAWN, *(Line.over(STEPS_DRAWN, *curve) for curve in curves)),
@@ -224,7 +224,8 @@ def demonstrate(seed: int) -> Demonstration:
             Statement("ε/√T", printed(STEPS, EPSILON), Basis.PRINTED),
             Statement("total variation, one device of three bits", distance(laws)),
             Statement(
-                "smallest ε′ of (ε′, 0)-indistinguishability, any state", ratio(sum_laws(STEPS, EPSILON))
+                "smallest ε′ of (ε′, 0)-indistinguishability, sum of responses",
+                ratio(sum_laws(STEPS, EPSILON)),
             ),
             Statement("total variation of (c, Φ(c)) and (c, Φ(c′)), same device", linked(three)),
             Statement("multiplications of matrices to encrypt", multiplications),
