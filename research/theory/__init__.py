@@ -10,6 +10,7 @@ from research.theory import (
     announced_intrusions,
     distinct_and_uniform,
     encryption_from_counter,
+    encryption_from_few_bits,
     one_coin,
     square_root_of_t,
     two_intrusions,
@@ -24,6 +25,7 @@ _MODULES = (
     announced_intrusions,
     distinct_and_uniform,
     encryption_from_counter,
+    encryption_from_few_bits,
     one_coin,
 )
 
