@@ -43,7 +43,6 @@ from panprivacy.protocols.dap.hpke import Recipient, generate_keypair, open_inpu
 from panprivacy.protocols.dap.upload import InputShareAad, Report, ReportMetadata
 from panprivacy.protocols.dap.vdafs import verifier_for
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
-from panprivacy.protocols.joint_key import keys
 from panprivacy.protocols.joint_key.groups import Scalar
 from panprivacy.protocols.joint_key.sums import DecryptionPart, ciphertext_sum, count_of
 from panprivacy.protocols.prio3.interface import ReportInput, Transition
@@ -63,16 +62,10 @@ from panprivacy.recipe.parts.admission import TokenAdmission
 from panprivacy.recipe.token import challenge, token_require, token_shown
 from panprivacy.statistics.events.interface import Mechanism
 from panprivacy.statistics.trust_models import Servers
-from panprivacy.statistics.trust_models.joint_key import (
-    KEY_BYTES,
-    ROLES,
-    STRING_BYTES,
-    JointKeyServers,
-    document_context,
-    role_context,
-)
+from panprivacy.statistics.trust_models.joint_key import ROLES, JointKeyServers
 from panprivacy.statistics.trust_models.single_server import OneServer
 from panprivacy.statistics.trust_models.two_server import TwoServers
+from tests.panprivacy.recipe.joint_key_scene import halves_made
 
 MOST_STEP, MOST_PROOFS = 15.0, 3.0
 ROUNDS, STEPS = 3, 20
@@ -96,6 +89,9 @@ def verification_key() -> bytes:
     return Ed25519PrivateKey.generate().public_key().public_bytes_raw()
 
 
+ISSUER_KEY = verification_key()
+
+
 def published(servers: Servers) -> PublishedRecipe:
     """The same draft for each trust model."""
     draft = RecipeDraft.from_mapping(
@@ -113,7 +109,7 @@ def published(servers: Servers) -> PublishedRecipe:
     )
     admission = TokenAdmission(
         issuer_name="issuer.example",
-        issuer_key=verification_key(),
+        issuer_key=ISSUER_KEY,
         attester_url="https://attester.example",
         token_key=TOKEN_KEY.public.encoded,
     )
@@ -283,35 +279,11 @@ class JointKeyCosts(Costs):
     """Each server checks the list, and decrypts the sum in part."""
 
     def __init__(self) -> None:
-        def with_halves(halves: Sequence[bytes], strings: Sequence[bytes]) -> PublishedRecipe:
-            return PublishedRecipe.from_document(
-                {
-                    **blank.document,
-                    **JointKeyServers(
-                        helper_url=servers.helper_url,
-                        helper_verification_key=servers.helper_verification_key,
-                        keys=(halves[0], halves[1]),
-                        strings=(strings[0], strings[1]),
-                    ).members(),
-                }
-            )
-
-        servers = JointKeyServers(
-            helper_url="https://helper.example",
-            helper_verification_key=verification_key(),
-            keys=(bytes(KEY_BYTES), bytes([1] * KEY_BYTES)),
-            strings=(bytes(STRING_BYTES), bytes(STRING_BYTES)),
-        )
-        blank = published(servers)
-        contexts = [role_context(document_context(blank.document), role) for role in ROLES]
-        made = [keys.key_half(context, SOURCE) for context in contexts]
-        self._halves = [half for half, _ in made]
-        self._secrets = [secret for _, secret in made]
-        u1, v1 = keys.key_bases(self._halves)
-        strings = [keys.string_half(context, u1, v1, SOURCE) for context in contexts]
-        self.recipe = with_halves(
-            [half.encode() for half in self._halves], [string.encode() for string in strings]
-        )
+        blank = JointKeyServers.blank("https://helper.example", verification_key())
+        joint = halves_made(published, blank, SOURCE)
+        self.recipe, self._secrets = joint.recipe, joint.secrets
+        assert isinstance(self.recipe.servers, JointKeyServers)
+        self._halves = self.recipe.servers.halves[0]
 
     def servers(self) -> dict[str, float]:
         records = [

@@ -23,9 +23,7 @@ from panprivacy.protocols.joint_key.keys import (
 from panprivacy.protocols.joint_key.public_key import SCHEME
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.trust_models.joint_key import (
-    KEY_BYTES,
     ROLES,
-    STRING_BYTES,
     JointKeyServers,
     document_context,
     role_context,
@@ -69,13 +67,7 @@ class JointKeyModel(TrustModel):
     def prepare(self, wish: Wish) -> Prepared:
         partner = partner_of(self.trust, HELPER, wish.partners)
         request = secrets.SystemRandom().randbytes(REQUEST_BYTES)
-        # Halves are made for the document without them.
-        blank = JointKeyServers(
-            helper_url=partner.url,
-            helper_verification_key=partner.verification_key,
-            keys=(bytes(KEY_BYTES), bytes([1] * KEY_BYTES)),
-            strings=(bytes(STRING_BYTES), bytes(STRING_BYTES)),
-        )
+        blank = JointKeyServers.blank(partner.url, partner.verification_key)
         context = document_context(wish.publish(blank).document)
         halves = asked(not_under(self.trust), HELPER, partner, lambda: _halves(partner, request, context))
         published = wish.publish(replace(blank, keys=halves.keys, strings=halves.strings))

@@ -129,6 +129,17 @@ class JointKeyServers(
             raise FieldError("helper.key", "must differ from the leader's: one server is not two")
 
     @classmethod
+    def blank(cls, helper_url: str, helper_verification_key: bytes) -> Self:
+        """Servers without their halves: those are made for the document that names them
+        (`document_context`)."""
+        return cls(
+            helper_url=helper_url,
+            helper_verification_key=helper_verification_key,
+            keys=(bytes(KEY_BYTES), bytes([1] * KEY_BYTES)),
+            strings=(bytes(STRING_BYTES), bytes(STRING_BYTES)),
+        )
+
+    @classmethod
     def refusal(cls, statistic: type[Statistic[Any]]) -> str:
         if statistic.statistic not in STATISTICS:
             return f"only {' and '.join(STATISTICS)} can be asked with a joint key yet"

@@ -72,10 +72,8 @@ class Leader:
     def __init__(self, named: dict[str, Any] | None = None, **changes: Any):
         self.draft = drafted(trust="joint_key", **changes)
         self.request = secrets.token_bytes(16)
-        self.blank = JointKeyServers(
-            **{"helper_url": HELPER_URL, "helper_verification_key": HELPER_KEY} | (named or {}),
-            keys=(bytes(KEY_BYTES), bytes([1] * KEY_BYTES)),
-            strings=(bytes(STRING_BYTES), bytes(STRING_BYTES)),
+        self.blank = JointKeyServers.blank(
+            **{"helper_url": HELPER_URL, "helper_verification_key": HELPER_KEY} | (named or {})
         )
         self.context = document_context(self.published(self.blank).document)
         self.ours = role_context(self.context, ROLES[0])

@@ -1,7 +1,8 @@
 """Recipes with a joint key, with both servers' secrets, and their reports."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from panprivacy.device.tokens import token_drawn
@@ -12,9 +13,7 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.token import token_shown
 from panprivacy.statistics.events.interface import Mechanism
 from panprivacy.statistics.trust_models.joint_key import (
-    KEY_BYTES,
     ROLES,
-    STRING_BYTES,
     JointKeyServers,
     document_context,
     role_context,
@@ -52,23 +51,27 @@ class JointRecipe:
 def joint_recipe(
     source: random.Random, *, helper_key: bytes = STRANGERS_KEY, simulation: bool = False, **changes: Any
 ) -> JointRecipe:
-    """Both servers' halves made in one place."""
+    """A recipe of this draft."""
     draft = drafted(trust="joint_key", **changes)
+    return halves_made(
+        lambda servers: draft.publish(servers, NOW, simulation=simulation, admission=token_admission()),
+        JointKeyServers.blank("https://helper.example/helper", helper_key),
+        source,
+    )
 
-    def published(halves: list[bytes], strings: list[bytes]) -> PublishedRecipe:
-        servers = JointKeyServers(
-            helper_url="https://helper.example/helper",
-            helper_verification_key=helper_key,
-            keys=(halves[0], halves[1]),
-            strings=(strings[0], strings[1]),
-        )
-        return draft.publish(servers, NOW, simulation=simulation, admission=token_admission())
 
-    blank = published([bytes(KEY_BYTES), bytes([1] * KEY_BYTES)], [bytes(STRING_BYTES)] * 2)
-    context = document_context(blank.document)
+def halves_made(
+    published: Callable[[JointKeyServers], PublishedRecipe], blank: JointKeyServers, source: random.Random
+) -> JointRecipe:
+    """Both servers' halves made in one place.
+
+    Args:
+        published: the same recipe each time, but for its servers.
+    """
+    context = document_context(published(blank).document)
     contexts = [role_context(context, role) for role in ROLES]
-    made = [keys.key_half(each, source) for each in contexts]
-    u1, v1 = keys.key_bases([half for half, _ in made])
-    strings = [keys.string_half(each, u1, v1, source) for each in contexts]
-    recipe = published([half.encode() for half, _ in made], [string.encode() for string in strings])
-    return JointRecipe(recipe, (made[0][1], made[1][1]))
+    (leader, first), (helper, second) = (keys.key_half(each, source) for each in contexts)
+    u1, v1 = keys.key_bases([leader, helper])
+    own, other = (keys.string_half(each, u1, v1, source).encode() for each in contexts)
+    servers = replace(blank, keys=(leader.encode(), helper.encode()), strings=(own, other))
+    return JointRecipe(published(servers), (first, second))
