@@ -17,7 +17,7 @@ from recipes.models import Recipe
 from results.api_shapes import StatedVerdictSerializer, VerdictSerializer
 from results.bundles import BundleNotReadyError, NoBundleError, bundle_tar, is_bundle_public
 from results.scopes import VERDICTS_WRITE
-from results.verdicts import verdict_file
+from results.verdicts import MOST_OF_AN_ACCOUNT, verdict_file
 from web.negotiation import OneFormat
 from web.openapi import example, problem_response
 from web.problems import Problem, not_found
@@ -78,7 +78,7 @@ class VerdictView(APIView):
     @extend_schema(
         summary="File a verdict on a recomputed result",
         description="It becomes an entry of the public log, and is shown on the recipe's page Verify. An "
-        "account files at most 2 on a result: a mistake can be corrected once.",
+        f"account files at most {MOST_OF_AN_ACCOUNT} on a result: a mistake can be corrected once.",
         operation_id="verdict_file",
         request=StatedVerdictSerializer,
         responses={
@@ -86,7 +86,7 @@ class VerdictView(APIView):
             400: problem_response("A text is missing or too long."),
             404: problem_response("There is no such recipe."),
             409: problem_response(
-                "The recipe has no bundle, or the most verdicts, of all or of this account."
+                "The recipe has no bundle, or has the most verdicts that a result or an account may have."
             ),
         },
         examples=example({"by": "Audit Ltd.", "failed": ""}, request_only=True),

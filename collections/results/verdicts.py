@@ -45,8 +45,7 @@ class Verdict:
 def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUser) -> Verdict:
     """Log what an auditor found who recomputed the result of a recipe with a joint key.
 
-    An account files at most 2 verdicts on a result, so that it can correct a mistake once, but cannot fill
-    the places of other auditors. Both stay in the log.
+    An account can correct a mistake once, but not fill the places of other auditors. All stay in the log.
 
     Args:
         by: who, 1 to 120 printable characters; public.
@@ -55,7 +54,8 @@ def verdict_file(*, recipe: Recipe, by: str, failed: str, actor: AbstractBaseUse
 
     Raises:
         FieldError: a text is none.
-        RecipeStateError: the recipe has no bundle, or 100 verdicts, or 2 of this account.
+        RecipeStateError: the recipe has no bundle, or `MOST_VERDICTS` verdicts, or `MOST_OF_AN_ACCOUNT` of
+            this account.
     """
     if not (1 <= len(by) <= BY_LENGTH and by.isprintable()):
         raise FieldError("by", f"must have 1 to {BY_LENGTH} printable characters")

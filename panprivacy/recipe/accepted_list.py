@@ -1,9 +1,9 @@
 """The list of accepted reports of a recipe with a joint key: what both servers sign, and others recompute.
 
 A report is its token as it was shown, with the device's signature, and its encrypted bit with the proof.
-Reports are in the order of their nonces,
-which the tokens fix at random: the order does not depend on when they came, and shows that no token is
-there twice. The list is cut into parts of `PART_REPORTS`; only the last one may be shorter.
+Reports are in the order of their nonces, which the tokens fix at random: the order does not depend on when
+they came, and shows that no token is there twice. The list is cut into parts of `PART_REPORTS`; only the last
+one may be shorter.
 """
 
 import hashlib
@@ -104,8 +104,14 @@ def part_checked(
 
 
 def nonces_of(recipe: PublishedRecipe, content: bytes, first: int) -> list[bytes]:
-    """The nonces of a part, 16 bytes each; ListRefusedError names the first report whose token does not
-    hold."""
+    """The nonces of a part, 16 bytes each.
+
+    Args:
+        first: number of its first report in the list, from 1, for messages.
+
+    Raises:
+        ListRefusedError: it is not made of whole reports, or names the first whose token does not hold.
+    """
     nonces = []
     for number, record in enumerate(records_of(content), start=first):
         try:
@@ -126,8 +132,16 @@ def disorder_of(nonces: Sequence[bytes], first: int, after: bytes) -> str:
 
 
 def proven_total(recipe: PublishedRecipe, content: bytes, first: int, random_source: random.Random) -> Pair1:
-    """The sum of the ciphertexts of a part; ListRefusedError names the first report that is no encrypted bit,
-    or whose proof does not hold."""
+    """The sum of the ciphertexts of a part.
+
+    Args:
+        first: number of its first report in the list, from 1, for messages.
+        random_source: see `proven_bits.all_hold`.
+
+    Raises:
+        ListRefusedError: it is not made of whole reports, or names the first that is no encrypted bit, or
+            whose proof does not hold.
+    """
     key, bits = joint_key_of(recipe), []
     for number, record in enumerate(records_of(content), start=first):
         try:

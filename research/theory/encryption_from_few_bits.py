@@ -120,7 +120,13 @@ def distance(laws: Matrix) -> float:
 
 
 def ratio(laws: Matrix) -> float:
-    """The smallest ε′ for which the rows are (ε′, 0)-indistinguishable (LPP Definition 2.9)."""
+    """The smallest ε′ for which the rows are (ε′, 0)-indistinguishable (LPP Definition 2.9).
+
+    Raises:
+        ValueError: an entry is 0, or too small for a double (`sum_laws` from T of some 1,500 on at ε = 0.5).
+    """
+    if (laws <= 0).any():
+        raise ValueError("laws must be positive")
     return float(np.abs(np.log(laws[0] / laws[1])).max())
 
 
@@ -178,7 +184,7 @@ def wrong_bit_probability(devices: int, steps: int, epsilon: float) -> float:
 
 
 def linked(counter: FewBits) -> float:
-    """Total variation of (c, Φ(c)) and (c, c′) for one device, c = Enc(0) and c′ = Φ(Enc(1)) by itself.
+    """Total variation of (c, Φ(c)) and (c, Φ(c′)) for one device, c = Enc(0) and an independent c′ = Enc(1).
 
     Definition 2.8 asks that these pairs cannot be distinguished.
     """
@@ -200,7 +206,7 @@ def demonstrate(seed: int) -> Demonstration:
     chart = Figure(
         key=f"{KEY}-distance",
         title="How far apart the encryptions of 0 and 1 are",
-        caption="One device stays below ε/√T. A ciphertext of 10,000 devices exceeds it for small T.",
+        caption=f"One device stays below ε/√T. A ciphertext of {DEVICES:,} devices exceeds it for small T.",
         x_title="time steps T",
         y_title="total variation distance",
         panels=one_panel(STEPS_DRAWN, *(Line.over(STEPS_DRAWN, *curve) for curve in curves)),
@@ -210,7 +216,7 @@ def demonstrate(seed: int) -> Demonstration:
     return Demonstration(
         key=KEY,
         title="A small private counter encrypts weakly",
-        sentence="A counter of a few bits gives an encryption, even with some privacy loss. Each device "
+        sentence="A counter of a few bits gives an encryption, even if it has some privacy loss. Each device "
         "reveals little of the bit; a message needs many devices, and together they reveal more.",
         measured=f"Nothing is drawn at random: the laws of the states are computed by repeated squaring, for "
         f"walks on 2 and 8 states, ε = {EPSILON:g}, with T = {STEPS:,} in the table.",
@@ -227,7 +233,7 @@ def demonstrate(seed: int) -> Demonstration:
                 "smallest ε′ of (ε′, 0)-indistinguishability, sum of responses",
                 ratio(sum_laws(STEPS, EPSILON)),
             ),
-            Statement("total variation of (c, Φ(c)) and (c, Φ(c′)), same device", linked(three)),
+            Statement("total variation of (c, Φ(c)) and (c, Φ(c′)), one device", linked(three)),
             Statement("multiplications of matrices to encrypt", multiplications),
             Statement(
                 f"one bit decrypted wrongly, {DEVICES_READ:,} devices of one bit",

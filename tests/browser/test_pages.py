@@ -187,6 +187,7 @@ def test_answer_for_values_that_have_changed_is_dropped(visit: Visit) -> None:
     with page.expect_response(promises) as answered:
         held[0].continue_()
     answered.value.finished()
+    expect(page.locator("#promise")).to_contain_text("being computed")
     page.unroute(promises)
     epsilon.fill("2")
     expect(page.locator("#preview")).to_contain_text("at most 88% sure")

@@ -97,8 +97,8 @@ function localize(place) {
 localize(document);
 document.body.addEventListener("htmx:afterSwap", (event) => localize(event.target.parentElement ?? document));
 
-// An answer whose asker is gone belongs to values that have changed: newer ones are on their way. Its target may
-// be gone too, where no listener of the page hears it.
+// Drop an answer if the element that asked for it has left the page: the form's values have changed, and a newer
+// request is on its way. Listen on the target: it may have left as well, and its events do not reach the body.
 function dropIfStale(event) {
   if (!event.detail.requestConfig.elt.isConnected) event.preventDefault();
 }

@@ -282,8 +282,10 @@ class L2BoundSumCircuit(_ChunkedCircuit[Sequence[int]]):
     `max_squares`: vectors of a bounded Euclidean length (SAA section 4.5).
 
     The digits of all integers are followed by those of the sum of squares. The last gadget calls square, and
-    the second output compares what they add up to with these digits. The range of each integer keeps
-    Σ (x − offset)² ≤ length·offset² from wrapping round the field.
+    the second output compares what they add up to with these digits. Each integer is in 0..2·`offset`, so the
+    sum of squares is at most length·offset², which must be below the modulus: it cannot wrap.
+
+    Raises FieldError: `offset` is not in 1..√((p − 1)/length), or `max_squares` not in 1..length·offset².
     """
 
     evaluation_length = 2

@@ -446,7 +446,7 @@ L2_BOUND_SUM = 0xFFFF1002
 
 class Prio3L2BoundSum(Prio3[Sequence[int]]):
     """Measurements are `length` integers from 0 to 2·`offset`, whose squared distances from `offset` add up
-    to at most `max_squares`; the result is their sum. No draft has it (SAA section 4.5)."""
+    to at most `max_squares`; the result is their sum. No draft defines it; SAA section 4.5 asks for it."""
 
     def __init__(
         self, length: int, offset: int, max_squares: int, chunk_length: int, *, shares: int = 2

@@ -50,8 +50,8 @@ _BEYOND_SHARE = 2.0**-10
 """Part of δ reserved for the effect of bounding the noise; see `VectorMeanParameters.largest_noise`."""
 
 _BEYOND = 2.0**-70
-"""That the noise of any coordinate of a cohort is out of bounds has this probability, times δ; that any
-report is too long, as well."""
+"""Times δ: the probability that any coordinate's noise in a cohort is out of bounds, and again that any
+report is too long."""
 
 _CLIPPED = 1e-12
 """Probability over the rotation's signs that a vector has a coordinate which is clipped."""
@@ -109,6 +109,24 @@ class Rotation:
     def turned_back(self, rotated: Vector) -> Vector:
         """The inverse: the d coordinates. Those that were filled in are left out."""
         return self._signs * _hadamard(rotated)[1 : self.dimension + 1] / math.sqrt(self.padded)
+
+
+def squares_bound(squared_length: int, padded: int, scale: float, log_tail: float) -> int:
+    """B: ‖z + X‖² is above it with probability at most e^(−`log_tail`), X discrete Gaussian of scale s.
+
+    E[exp(λ(z + X)²)] ≤ (1 − 2λs²)^(−1/2)·exp(λz²/(1 − 2λs²)) for one coordinate, because E[exp(tX)] ≤
+    exp(t²s²/2) for each t, also for t = √(2λ)·G with a normal G. So the moment generating function is at most
+    that of a noncentral χ², and its tail bound holds (Birgé 2001, Lemma 8.1).
+
+    Args:
+        squared_length: L, the largest ‖z‖².
+        padded: D, coordinates.
+        scale: s.
+        log_tail: above 0.
+    """
+    variance = scale * scale  # rounded alike on all platforms, unlike a power: servers must agree on B
+    spread = 2 * math.sqrt((2 * squared_length + padded * variance) * variance * log_tail)
+    return squared_length + math.ceil(padded * variance + spread + 2 * variance * log_tail)
 
 
 def padded_length(dimension: int) -> int:
@@ -232,16 +250,10 @@ class VectorMeanParameters(RandomizerParameters):
     def largest_squares(self) -> int:
         """B, the largest ‖z + noise‖₂² of a report in steps: more has probability at most τ = δ·2^−70/n.
 
-        With L = `squared_length`: E[exp(λ(z + X)²)] ≤ (1 − 2λs²)^(−1/2)·exp(λz²/(1 − 2λs²)) for a discrete
-        Gaussian X, because E[exp(tX)] ≤ exp(t²s²/2) for each t, also for t = √(2λ)·G with a normal G. So the
-        moment generating function is at most that of a noncentral χ², and its tail bound holds (Birgé 2001,
-        Lemma 8.1): B = L + Ds² + 2s·√((2L + Ds²)·ln(1/τ)) + 2s²·ln(1/τ).
+        FieldError while s has not been derived.
         """
-        tail = math.log(self.cohort_size) - math.log(self.delta * _BEYOND)
-        variance = self.required_noise_scale**2
-        of_noise = self.padded * variance
-        spread = 2 * math.sqrt((2 * self.squared_length + of_noise) * variance * tail)
-        ball = self.squared_length + math.ceil(of_noise + spread + 2 * variance * tail)
+        log_tail = math.log(self.cohort_size) - math.log(self.delta * _BEYOND)
+        ball = squares_bound(self.squared_length, self.padded, self.required_noise_scale, log_tail)
         return min(ball, self.padded * self.offset**2)
 
     @property
@@ -386,10 +398,10 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
             each=length,
             together=length * math.sqrt(parameters.dimension),
             sentence=(
-                f"Each report proves to the two servers that it has a Euclidean length of at most "
-                f"{plain(longest, '.3g')}, which a vector of 1 and its noise exceed with probability below "
-                f"δ·2^−70. How far a dishonest device moves the mean is stated for a cohort of "
-                f"{parameters.cohort_size:,}, and is less if more devices report."
+                "Each report proves to both servers that the vector with its noise is at most "
+                f"{math.ceil(100 * longest) / 100:,.2f} units long. An honest report would be longer with "
+                "probability below δ·2^−70, and is then drawn again. How far a dishonest device moves the "
+                f"mean is stated for a cohort of {parameters.cohort_size:,}; more reports make it less."
             ),
         )
 
@@ -532,9 +544,9 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         """Of one report, if its bounded noise reaches far enough beyond what a vector can change.
 
         Two neighbours' reports have the whole noise's probabilities within both bounds, up to the factor
-        1/(1 − β). One lies outside of the other's bounds only if its noise is above
-        t − 2·`largest_coordinate` in one of D coordinates. If that is likelier than what is set aside, there
-        is no ε for this δ.
+        1/(1 − β); the bound on squares is the same for both. One lies outside of the other's bounds only if
+        its noise is above t − 2·`largest_coordinate` in one of D coordinates. If that is likelier than what
+        is set aside, there is no ε for this δ.
         """
         parameters = self.parameters
         scale = parameters.required_noise_scale

@@ -130,8 +130,12 @@ class JointKeyServers(
 
     @classmethod
     def blank(cls, helper_url: str, helper_verification_key: bytes) -> Self:
-        """Servers without their halves: those are made for the document that names them
-        (`document_context`)."""
+        """Servers with placeholders for their halves, never published: halves are bound to the document
+        without them (`document_context`), so that this one is made first.
+
+        Args:
+            helper_verification_key: Ed25519, 32 bytes.
+        """
         return cls(
             helper_url=helper_url,
             helper_verification_key=helper_verification_key,

@@ -98,7 +98,7 @@ class Scene:
 
 
 def scene(number: int = NUMBER, *, seed: int = 38, cut: int = PART_REPORTS, **changes: Any) -> Scene:
-    """A recipe with this number of reports, half of devices with an event."""
+    """A recipe with this number of reports, half from devices with an event."""
     source = random.Random(seed)
     joint = joint_recipe(source, **changes)
     records = joint.records(number, source)
