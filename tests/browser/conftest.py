@@ -80,6 +80,9 @@ class Visitor:
         self.page.on("request", self._requested)
 
     def _heard(self, message: Any) -> None:
+        # A newer request of a form ends the one before it (`hx-sync`). A failed one is a sendError besides.
+        if message.text.startswith(("htmx:afterRequest", "htmx:sendAbort")):
+            return
         if message.type in {"error", "warning"}:
             self.complaints.append(f"{self.page.url}: {message.text}")
 
